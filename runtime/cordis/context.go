@@ -1,0 +1,592 @@
+package cordis
+
+import (
+	"context"
+	"iter"
+	"maps"
+	"slices"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+// Context is what plugin code registers and reads through. It is bound to one
+// activation: when that is over, every registration answers INACTIVE_EFFECT for
+// ever. Contexts derived by Isolate, Intercept and WithScope belong to the same
+// activation. It implements seams.Owner and seams.Bus.
+type Context struct {
+	ep    *episode
+	lay   *layer
+	scope *seams.Scope
+}
+
+var (
+	_ seams.Owner = (*Context)(nil)
+	_ seams.Bus   = (*Context)(nil)
+)
+
+// layer is one isolation or interception, inner before outer.
+type layer struct {
+	name  string
+	realm *realm
+	set   bool // realm is meant, not meta
+	meta  map[string]any
+	next  *layer
+}
+
+// Fiber returns the fiber this context belongs to.
+func (ctx *Context) Fiber() *Fiber { return ctx.ep.f }
+
+// Container returns the container.
+func (ctx *Context) Container() *Container { return ctx.ep.f.c }
+
+// Context returns the activation's context.Context. It is cancelled, with a
+// cause coded UNLOADED, after the last consumer has left and before the first
+// of the activation's own undos starts; a plugin disposed while loading sees it
+// at once (C3).
+func (ctx *Context) Context() context.Context { return ctx.ep.life.context(ctx.ep.f.c, ctx.ep) }
+
+// Leaving is closed when the plugin stops being available to new consumers: the
+// signal to take no new work. Those committed to it may still call.
+func (ctx *Context) Leaving() <-chan struct{} { return ctx.ep.life.leaving() }
+
+// Scope is the scope registrations go to and dispatches come from.
+func (ctx *Context) Scope() *seams.Scope { return ctx.scope }
+
+// WithScope returns the same activation's context in another scope.
+func (ctx *Context) WithScope(s *seams.Scope) *Context {
+	return &Context{ctx.ep, ctx.lay, s}
+}
+
+// Isolate returns a context in which the service name is read from and provided
+// to another realm (C-52…C-54). An empty label makes a private realm; equal
+// labels, for one name, share one. There is no fallback to the outer realm.
+func (ctx *Context) Isolate(name, label string) *Context {
+	r := &realm{label}
+	if label != "" {
+		r = ctx.ep.f.c.namedRealm(name, label)
+	}
+	return &Context{ctx.ep, &layer{name: name, realm: r, set: true, next: ctx.lay}, ctx.scope}
+}
+
+// Intercept returns a context that adds a layer of metadata for the service
+// name. Layers merge key by key, inner ones win; they change what a provider
+// answers, never whether it is there (A15).
+func (ctx *Context) Intercept(name string, meta map[string]any) *Context {
+	return &Context{ctx.ep, &layer{name: name, meta: maps.Clone(meta), next: ctx.lay}, ctx.scope}
+}
+
+// Meta returns the merged metadata for the service name, nil if there is none.
+// The map belongs to the caller.
+func (ctx *Context) Meta(name string) map[string]any {
+	var out map[string]any
+	add := func(meta map[string]any) {
+		for k, v := range meta {
+			if _, ok := out[k]; !ok {
+				if out == nil {
+					out = map[string]any{}
+				}
+				out[k] = v
+			}
+		}
+	}
+	ctx.layers(func(l *layer) bool {
+		if l.name == name && !l.set {
+			add(l.meta)
+		}
+		return true
+	})
+	return out
+}
+
+// layers calls f for every layer, inner before outer, until it answers false.
+func (ctx *Context) layers(f func(*layer) bool) {
+	walk := func(l *layer) bool {
+		for ; l != nil; l = l.next {
+			if !f(l) {
+				return false
+			}
+		}
+		return true
+	}
+	if !walk(ctx.lay) {
+		return
+	}
+	for a := ctx.ep.f; a != nil; a = a.parent {
+		for _, n := range a.p.Inject {
+			if n.Meta != nil && !f(&layer{name: n.Name, meta: n.Meta}) {
+				return
+			}
+		}
+		if !walk(a.base.Load()) {
+			return
+		}
+	}
+}
+
+func (ctx *Context) realmOf(name string) *realm {
+	for l := ctx.lay; l != nil; l = l.next {
+		if l.set && l.name == name {
+			return l.realm
+		}
+	}
+	return ctx.ep.f.realmOf(name)
+}
+
+func (f *Fiber) realmOf(name string) *realm {
+	for a := f; a != nil; a = a.parent {
+		for l := a.base.Load(); l != nil; l = l.next {
+			if l.set && l.name == name {
+				return l.realm
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Fiber) slotOf(name string) slotKey { return slotKey{name, f.realmOf(name)} }
+
+func (ctx *Context) inactive(op string) error {
+	return seams.Errorf(seams.InactiveEffect, op, "plugin %s is no longer active here", ctx.ep.f.label())
+}
+
+// mount is one request to mount a plugin.
+type mount struct {
+	p       *Plugin
+	cfg     any
+	resolve func(*Context) (any, error)
+	entry   *entry // another version of this entry
+	name    string // or a named place, "" for an anonymous one
+	out     *Fiber
+	err     error
+	same    bool // nothing changed: out is the holder
+}
+
+// Plugin mounts p below this activation, in a place of its own: always a new
+// fiber (§1.4). It does not wait for the plugin to load. It fails with
+// INVALID_PLUGIN, INACTIVE_EFFECT, CLASH, or the error of an internal/plugin
+// listener, and then changes nothing.
+func (ctx *Context) Plugin(p *Plugin, cfg any) (*Fiber, error) {
+	return ctx.mount(mount{p: p, cfg: cfg})
+}
+
+// Inject runs apply as a child plugin while names are all there.
+func (ctx *Context) Inject(names []string, apply func(*Context) error) (*Fiber, error) {
+	return ctx.Plugin(&Plugin{Inject: Inject(names...), Apply: func(ctx *Context, _ any) error { return apply(ctx) }}, nil)
+}
+
+func (ctx *Context) mount(m mount) (*Fiber, error) {
+	fs, err := ctx.mountAll([]*mount{&m})
+	if err != nil {
+		return nil, err
+	}
+	return fs[0], nil
+}
+
+// mountAll mounts in one step. The first error is returned; the others are
+// mounted all the same unless they failed too.
+func (ctx *Context) mountAll(ms []*mount) ([]*Fiber, error) {
+	c := ctx.ep.f.c
+	for _, m := range ms {
+		if err := m.p.check(); err != nil {
+			return nil, err
+		}
+	}
+	watched := c.events.get(slotKey{name: PluginEvent.Name}) != nil
+	c.do(func(st *state) {
+		for _, m := range ms {
+			st.mount(ctx, m, watched)
+		}
+	})
+	return ctx.announceMounts(ms, watched)
+}
+
+func (ctx *Context) announceMounts(ms []*mount, watched bool) ([]*Fiber, error) {
+	c := ctx.ep.f.c
+	var first error
+	out := make([]*Fiber, len(ms))
+	for i, m := range ms {
+		out[i] = m.out
+		if watched && m.err == nil && !m.same {
+			_, m.err = c.dispatch(ctx.Context(), seams.Dispatch{Event: PluginEvent.Name, Payload: m.out}, nil)
+			c.do(func(st *state) {
+				if m.err != nil {
+					st.retire(m.out)
+				} else {
+					st.release1(m.out)
+				}
+			})
+		}
+		if m.err != nil && first == nil {
+			first = m.err
+		}
+	}
+	return out, first
+}
+
+// release1 lets an announced fiber begin.
+func (st *state) release1(f *Fiber) {
+	if f.held {
+		f.held = false
+		st.transit--
+		st.mark(f)
+	}
+}
+
+// AddNeed adds a required service to a fiber that has not begun. Only an
+// internal/plugin listener may call it (C-67).
+func (f *Fiber) AddNeed(name string) error {
+	err := seams.Errorf(seams.InactiveEffect, "cordis.AddNeed", "%s has already begun", f.label())
+	f.c.do(func(st *state) {
+		if !f.held || f.phase == removed {
+			return
+		}
+		err = nil
+		for i := range f.needs {
+			st.unsubscribe(&f.needs[i])
+		}
+		f.needs = append(f.needs, need{Need: Need{Name: name}})
+		st.subscribeAll(f)
+	})
+	if err == nil {
+		return nil
+	}
+	return err
+}
+
+func (st *state) subscribeAll(f *Fiber) {
+	for i := range f.needs {
+		n := &f.needs[i]
+		n.f = f
+		k := f.slotOf(n.Name)
+		n.slot = st.slot(k)
+		st.subscribe(n)
+	}
+}
+
+func (st *state) slot(k slotKey) *slot {
+	return st.c.slots.ensure(k, func() *slot { return &slot{key: k} })
+}
+
+// mount is O-Insert, and N1 where the entry has versions.
+func (st *state) mount(ctx *Context, m *mount, hold bool) {
+	ep := ctx.ep
+	p := ep.f
+	open := p.ep == ep && (p.phase == active || p.phase == loading) && !p.retired
+	if !open && !(st.mut.has(mutExtUnderInactive) && p.phase != removed) {
+		m.err = ctx.inactive("cordis.Plugin")
+		return
+	}
+	e := m.entry
+	if e == nil && m.name != "" {
+		if e = ep.entries[m.name]; e == nil {
+			e = &entry{name: m.name, parent: ep}
+		}
+	}
+	if e == nil {
+		e = &entry{parent: ep}
+	}
+	holder, next := e.undecided()
+	if m.name != "" && st.unchanged(ctx, m, holder, next) {
+		m.same = true
+		return
+	}
+	f := &Fiber{c: st.c, p: m.p, entry: e, parent: p, scope: ctx.scope, raw: m.cfg, resolve: m.resolve, held: hold}
+	st.ids++
+	f.id = st.ids
+	f.base.Store(ctx.lay)
+	var slots []*slot
+	for _, n := range m.p.Provide {
+		s := st.slot(f.slotOf(n))
+		slots = append(slots, s)
+		if o := st.clash(f, s); o != nil {
+			m.err = seams.Errorf(seams.Clash, "cordis.Plugin", "%s provides %q, which %s already provides", f.Name(), n, o.label())
+			for _, s := range slots {
+				st.drop(s)
+			}
+			st.ids--
+			return
+		}
+	}
+	for _, s := range slots {
+		f.claims = append(f.claims, s)
+		s.claims = append(s.claims, f)
+	}
+	if m.name != "" && ep.entries[m.name] == nil {
+		if ep.entries == nil {
+			ep.entries = map[string]*entry{}
+		}
+		ep.entries[m.name] = e
+	}
+	f.needs = make([]need, len(m.p.Inject))
+	for i, n := range m.p.Inject {
+		f.needs[i].Need = n
+	}
+	st.subscribeAll(f)
+	e.versions = append(e.versions, f)
+	if len(e.versions) > 1 {
+		st.young = append(st.young, f)
+	}
+	p.kids.add(f)
+	if open {
+		f.eff = &effect{label: "ctx.plugin(" + f.Name() + ")", kind: childEffect, ep: ep, child: f}
+		ep.effects = append(ep.effects, f.eff)
+	}
+	if hold {
+		st.transit++
+	}
+	st.trace("mount", f, nil)
+	st.mark(f)
+	st.touched = true
+	if next != nil {
+		st.retire(next)
+	}
+	if holder != nil && (holder.acts == 0 || holder.failed || st.gap(holder, f) || st.mut.has(mutLoseAtInsert) && holder.phase != active) {
+		st.retire(holder)
+	}
+	m.out = f
+}
+
+// gap: the successor is exclusive, or needs a name of its own predecessor.
+func (st *state) gap(hold, f *Fiber) bool {
+	if hold.p.Exclusive || f.p.Exclusive {
+		return true
+	}
+	for i := range f.needs {
+		if n := &f.needs[i]; !n.Optional && slices.Contains(hold.claims, n.slot) && !slices.ContainsFunc(n.slot.claims, func(o *Fiber) bool { return o != hold && !o.kin(hold) }) {
+			return true
+		}
+	}
+	return false
+}
+
+// Effect runs setup and records its undo under label. The place in the order of
+// undoing is taken before setup runs; an owner that is unloaded meanwhile waits
+// for setup and undoes what it made, and Effect then answers INACTIVE_EFFECT
+// after that (R10, R11; C-61…C-66). A nil undo with a nil error records nothing.
+// The returned undo undoes this effect alone, once; called again it does nothing
+// (C-02, C-64).
+func (ctx *Context) Effect(label string, setup func(context.Context) (seams.Undo, error)) (seams.Undo, error) {
+	e := &effect{label: label, kind: userEffect, setup: true}
+	if !ctx.ep.record(e) {
+		return nil, ctx.inactive(label)
+	}
+	var undo seams.Undo
+	err := contain(func() (err error) {
+		undo, err = setup(withFrame(ctx.Context(), ctx.ep, bodyFrame))
+		return err
+	})
+	return ctx.landed(e, undo, err)
+}
+
+// landed completes an effect whose setup has returned.
+func (ctx *Context) landed(e *effect, undo seams.Undo, err error) (seams.Undo, error) {
+	ep := ctx.ep
+	c := ep.f.c
+	lost := false
+	c.do(func(st *state) {
+		e.setup = false
+		e.undo = undo
+		if err != nil || undo == nil {
+			st.finishEffect(e, nil)
+		} else {
+			lost = ep.f.ep != ep || ep.f.phase == undoing || ep.f.phase == closing || ep.f.phase == leaving && ep.life.over()
+		}
+		if ep.f.ep == ep && ep.waiting == e {
+			st.nextUndo(ep.f)
+		}
+	})
+	if err != nil {
+		return nil, err
+	}
+	if lost {
+		// The unload has reached, or will reach, this effect: its undo runs there.
+		_ = (&Done{c: c, f: ep.f, eff: e, what: effectDone}).Wait(context.WithoutCancel(ctx.Context()))
+		return nil, ctx.inactive(e.label)
+	}
+	if undo == nil {
+		return func(context.Context) error { return nil }, nil
+	}
+	return e.undoEarly(c), nil
+}
+
+// record adds an effect to the episode. It fails when the episode is over or
+// unloading.
+func (ep *episode) record(e *effect) bool {
+	e.ep = ep
+	ok := false
+	ep.f.c.do(func(st *state) {
+		if ok = st.open(ep); ok {
+			ep.effects = append(ep.effects, e)
+		}
+	})
+	return ok
+}
+
+// open reports whether the episode takes registrations.
+func (st *state) open(ep *episode) bool {
+	return ep.f.ep == ep && (ep.f.phase == loading || ep.f.phase == active)
+}
+
+// EffectSeq is an effect of several steps: each element is recorded when it is
+// yielded, under label, and undone on its own, last first. Pulling stops when
+// the owner is being unloaded; what landed is undone. An error undoes what had
+// landed and is returned (C-03, C-07…C-14).
+func (ctx *Context) EffectSeq(label string, steps iter.Seq2[seams.Undo, error]) (seams.Undo, error) {
+	g := &effect{label: label, kind: groupEffect}
+	if !ctx.ep.record(g) {
+		return nil, ctx.inactive(label)
+	}
+	c := ctx.ep.f.c
+	all := func(cx context.Context) error { return c.undoGroup(cx, g) }
+	var failed error
+	err := contain(func() error {
+		for undo, err := range steps {
+			if err != nil {
+				return err
+			}
+			if undo == nil {
+				undo = func(context.Context) error { return nil }
+			}
+			e := &effect{label: label, kind: userEffect, group: g, setup: true}
+			e.ep = ctx.ep
+			// The step has landed: it is recorded whatever the owner does now.
+			c.do(func(st *state) {
+				if ctx.ep.f.ep == ctx.ep {
+					ctx.ep.effects = append(ctx.ep.effects, e)
+				}
+			})
+			if _, failed = ctx.landed(e, undo, nil); failed != nil {
+				return nil
+			}
+		}
+		return nil
+	})
+	if failed != nil {
+		return nil, failed
+	}
+	if err != nil {
+		_ = all(ctx.Context())
+		return nil, err
+	}
+	return all, nil
+}
+
+// Go runs f in a goroutine that the activation owns. Its context is cancelled,
+// and the goroutine joined, at its own place in the order of undoing, so it
+// still serves the undos of what was registered after it (C4). Its error is
+// reported; a panic is contained.
+func (ctx *Context) Go(label string, f func(context.Context) error) (seams.Undo, error) {
+	c := ctx.ep.f.c
+	return ctx.Effect(label, func(context.Context) (seams.Undo, error) {
+		run, cancel := context.WithCancelCause(context.WithoutCancel(c.ctx))
+		done := make(chan struct{})
+		c.wg.Go(func() {
+			defer close(done)
+			if err := contain(func() error { return f(withFrame(run, ctx.ep, ownedFrame)) }); err != nil && run.Err() == nil {
+				c.report(Report{Fiber: ctx.ep.f, Phase: "goroutine", Label: label, Err: err})
+			}
+		})
+		return func(context.Context) error {
+			cancel(seams.Errorf(seams.Unloaded, label, "its owner was unloaded"))
+			<-done
+			return nil
+		}, nil
+	})
+}
+
+// ListenOption changes how a listener is registered.
+type ListenOption func(*listener)
+
+// Prepend puts the listener before all others.
+func Prepend() ListenOption { return func(l *listener) { l.front = true } }
+
+// Global makes the listener hear dispatches whatever their scope or filter.
+func Global() ListenOption { return func(l *listener) { l.all = true } }
+
+// Once removes the listener before its first call (C-21).
+func Once() ListenOption { return func(l *listener) { l.once = true } }
+
+// On registers a listener on event, in order of registration. It hears events
+// from when the activation becomes active. The returned undo removes it: when
+// it has returned, the listener does not run and will not again, except in the
+// frames of the caller itself.
+func (ctx *Context) On(event string, h seams.Handler) (seams.Undo, error) {
+	return ctx.Listen(event, h)
+}
+
+// Listen is On with options.
+func (ctx *Context) Listen(event string, h seams.Handler, opts ...ListenOption) (seams.Undo, error) {
+	ep := ctx.ep
+	l := &listener{ctx: ctx, ep: ep, scope: ctx.scope, fn: h}
+	for _, o := range opts {
+		o(l)
+	}
+	e := &effect{label: "ctx.on(" + event + ")", kind: listenEffect, ep: ep, hook: l}
+	ok := false
+	ep.f.c.do(func(st *state) {
+		if ok = st.open(ep); ok {
+			ep.effects = append(ep.effects, e)
+			st.list(l, event)
+		}
+	})
+	if !ok {
+		return nil, ctx.inactive(e.label)
+	}
+	return e.undoEarly(ep.f.c), nil
+}
+
+// Dispatch sends an event from this context's scope when d has none.
+func (ctx *Context) Dispatch(c context.Context, d seams.Dispatch) (any, error) {
+	if d.Scope == nil {
+		d.Scope = ctx.scope
+	}
+	return ctx.ep.f.c.dispatch(c, d, nil)
+}
+
+// DispatchIn is Dispatch to those listeners only whose contexts read the service
+// name from the same realm as this one (C-23…C-26, C-55).
+func (ctx *Context) DispatchIn(c context.Context, name string, d seams.Dispatch) (any, error) {
+	r := ctx.realmOf(name)
+	return ctx.ep.f.c.dispatch(c, d, func(l *Context) bool { return l.realmOf(name) == r })
+}
+
+// OnUpdate offers changed configurations to take: it answers true when it has
+// taken one in place, and an error to refuse it. The newest is asked first. An
+// update nobody takes mounts a new version.
+func (ctx *Context) OnUpdate(take func(cfg any) (bool, error)) error {
+	ok := false
+	ctx.ep.f.c.do(func(st *state) {
+		if ok = st.open(ctx.ep); ok {
+			ctx.ep.updates = append([]func(any) (bool, error){take}, ctx.ep.updates...)
+		}
+	})
+	if !ok {
+		return ctx.inactive("ctx.onUpdate")
+	}
+	return nil
+}
+
+// Claim identifies this activation to registries.
+func (ctx *Context) Claim() seams.Claim { return (*claim)(ctx.ep) }
+
+// claim is an episode as seams.Claim.
+type claim episode
+
+func (k *claim) Visible() bool { return k.visible.Load() }
+
+func (k *claim) Kin(o seams.Claim) bool {
+	other, ok := o.(*claim)
+	return ok && other != k && k.f.kin(other.f)
+}
+
+func (k *claim) Enter(ctx context.Context) (context.Context, func(), error) {
+	ep := (*episode)(k)
+	t, ok := ep.gate.enter()
+	if !ok {
+		return nil, nil, seams.Errorf(seams.InactiveEffect, k.f.label(), "the plugin was unloaded")
+	}
+	fr := &frame{Context: ctx, ep: ep, kind: callFrame, ticket: t}
+	return fr, func() { fr.leave(); ep.gate.exit(t) }, nil
+}
+
+func (k *claim) String() string { return k.f.label() }

@@ -1,0 +1,250 @@
+package cordis
+
+import (
+	"context"
+	"reflect"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+// Entry is a named place below one activation. Setting it again replaces what
+// stands there without a gap (N1…N7): the new version loads hidden beside the
+// old one and takes over in the step in which it becomes active; if it fails,
+// stays pending or is withdrawn, nobody else notices.
+type Entry struct {
+	ctx  *Context
+	name string
+}
+
+// Entry returns the place called name. Contexts derived from one activation
+// share its places; the realms and metadata of ctx are those the plugin gets.
+func (ctx *Context) Entry(name string) *Entry { return &Entry{ctx, name} }
+
+// Set mounts p at the place, or replaces what stands there. It answers the fiber
+// that now is the newest version: the present one when plugin, configuration
+// and the realms of what it injects and provides are all as before; its
+// metadata is then changed in place. resolve, if not nil, makes the raw
+// configuration at each activation, in that activation's context.
+func (e *Entry) Set(p *Plugin, cfg any, resolve func(*Context) (any, error)) (*Fiber, error) {
+	return e.ctx.mount(mount{p: p, cfg: cfg, resolve: resolve, name: e.name})
+}
+
+// Unmount retires every version.
+func (e *Entry) Unmount() *Done {
+	d := &Done{c: e.ctx.ep.f.c, what: goneAll}
+	d.c.do(func(st *state) { d.ent = st.unmount(e) })
+	return d
+}
+
+func (st *state) unmount(e *Entry) *entry {
+	at := e.ctx.ep.entries[e.name]
+	if at != nil {
+		for _, f := range append([]*Fiber(nil), at.versions...) {
+			st.retire(f)
+		}
+	}
+	return at
+}
+
+// Withdraw retires the undecided successor, if there is one.
+func (e *Entry) Withdraw() *Done {
+	d := &Done{c: e.ctx.ep.f.c, what: gone}
+	d.c.do(func(st *state) {
+		if at := e.ctx.ep.entries[e.name]; at != nil {
+			if _, next := at.undecided(); next != nil {
+				d.f = next
+				st.retire(next)
+			}
+		}
+	})
+	return d
+}
+
+// Versions returns the fiber that holds the place and its undecided successor;
+// each is nil if there is none.
+func (e *Entry) Versions() (holder, successor *Fiber) {
+	e.ctx.ep.f.c.do(func(*state) {
+		if at := e.ctx.ep.entries[e.name]; at != nil {
+			holder, successor = at.undecided()
+		}
+	})
+	return
+}
+
+// unchanged reports whether m asks for what stands there already. It then takes
+// over the context's metadata and realms in place.
+func (st *state) unchanged(ctx *Context, m *mount, hold, next *Fiber) bool {
+	f := next
+	if f == nil {
+		f = hold
+	}
+	if f == nil || f.failed || f.p != m.p || m.resolve != nil || f.resolve != nil || !reflect.DeepEqual(f.raw, m.cfg) || f.scope != ctx.scope {
+		return false
+	}
+	probe := &Fiber{c: st.c, p: f.p, parent: f.parent}
+	probe.base.Store(ctx.lay)
+	for i := range f.needs {
+		if probe.slotOf(f.needs[i].Name) != f.needs[i].slot.key {
+			return false
+		}
+	}
+	for _, s := range f.claims {
+		if probe.slotOf(s.key.name) != s.key {
+			return false
+		}
+	}
+	f.base.Store(ctx.lay)
+	m.out = f
+	return true
+}
+
+// Batch collects mounts and disposals and carries them out in one step: inside
+// it no transition starts, and what comes and goes again never begins (A16).
+// It is for one goroutine.
+type Batch struct {
+	ctx *Context
+	ops []func(*state)
+	ms  []*mount
+}
+
+// Batch makes an empty batch below this activation.
+func (ctx *Context) Batch() *Batch { return &Batch{ctx: ctx} }
+
+// Plugin adds a mount, as [Context.Plugin].
+func (b *Batch) Plugin(p *Plugin, cfg any) { b.mount(b.ctx, &mount{p: p, cfg: cfg}) }
+
+// Set adds a mount at a place, as [Entry.Set].
+func (b *Batch) Set(e *Entry, p *Plugin, cfg any, resolve func(*Context) (any, error)) {
+	b.mount(e.ctx, &mount{p: p, cfg: cfg, resolve: resolve, name: e.name})
+}
+
+func (b *Batch) mount(ctx *Context, m *mount) {
+	b.ms = append(b.ms, m)
+	b.ops = append(b.ops, func(st *state) {
+		if m.err == nil {
+			st.mount(ctx, m, b.held())
+		}
+	})
+}
+
+func (b *Batch) held() bool {
+	return b.ctx.ep.f.c.events.get(slotKey{name: PluginEvent.Name}) != nil
+}
+
+// Unmount adds the retirement of all versions at a place.
+func (b *Batch) Unmount(e *Entry) {
+	b.ops = append(b.ops, func(st *state) { st.unmount(e) })
+}
+
+// Dispose adds the retirement of a fiber.
+func (b *Batch) Dispose(f *Fiber) {
+	b.ops = append(b.ops, func(st *state) { st.retire(f) })
+}
+
+// Commit carries the batch out and answers the mounted fibers in order, nil for
+// a mount that was refused. The error is the first refusal; the rest stands.
+func (b *Batch) Commit() ([]*Fiber, error) {
+	for _, m := range b.ms {
+		m.err = m.p.check()
+	}
+	watched := b.held()
+	b.ctx.ep.f.c.do(func(st *state) {
+		for _, op := range b.ops {
+			op(st)
+		}
+	})
+	return b.ctx.announceMounts(b.ms, watched)
+}
+
+// undoEarly is the undo of one effect ahead of its owner's end.
+func (e *effect) undoEarly(c *Container) seams.Undo {
+	return func(ctx context.Context) error { return c.undoEffect(ctx, e) }
+}
+
+// undoEffect undoes one effect now, or joins the undoing that is under way. It
+// may be called from inside another undo of the same fiber, which it is then a
+// part of.
+func (c *Container) undoEffect(ctx context.Context, e *effect) error {
+	nested, self := false, [2]uint64{}
+	framesOf(ctx, func(f *frame) {
+		if f.ep == e.ep {
+			nested = nested || f.kind == undoFrame
+			if f.kind == callFrame {
+				self[f.ticket]++
+			}
+		}
+	})
+	run, wait := false, false
+	c.do(func(st *state) {
+		ep := e.ep
+		if e.state != live || ep.f.ep != ep || ep.f.phase == undoing && !nested {
+			wait = e.state != finished
+			return
+		}
+		e.early = true
+		st.undos++
+		switch e.kind {
+		case bindEffect:
+			b := e.bind
+			st.hide()
+			b.withdrawn = true
+			st.touched = true
+			e.state, wait = queued, true
+			st.markSlot(b.slot)
+			if b.relied == 0 {
+				st.unbind(b)
+				st.finishEffect(e, nil)
+			}
+		case listenEffect:
+			e.hook.dead.Store(true)
+			st.unlist(e.hook)
+			st.finishEffect(e, nil)
+		case userEffect:
+			e.state = running
+			switch {
+			case nested:
+				run = true
+			case ep.current == nil:
+				ep.current, run = e, true
+			default:
+				e.state, wait = queued, true
+				ep.manual = append(ep.manual, e)
+			}
+		}
+	})
+	switch {
+	case run:
+		err := c.undo(ctx, e)
+		c.post(&event{kind: evUndone, eff: e, err: err, last: true})
+		return err
+	case wait:
+		return (&Done{c: c, f: e.ep.f, eff: e, what: effectDone}).Wait(ctx)
+	case e.kind == listenEffect:
+		return e.ep.gate.barrier(ctx, self)
+	}
+	return nil
+}
+
+// undoGroup undoes the live members of a group, last first.
+func (c *Container) undoGroup(ctx context.Context, g *effect) error {
+	for {
+		var e *effect
+		c.do(func(st *state) {
+			for i := len(g.ep.effects) - 1; i >= 0; i-- {
+				if m := g.ep.effects[i]; m.group == g && m.state == live {
+					e = m
+					return
+				}
+			}
+			if g.state == live {
+				st.finishEffect(g, nil)
+			}
+		})
+		if e == nil {
+			return nil
+		}
+		if err := c.undoEffect(ctx, e); err != nil {
+			return err
+		}
+	}
+}

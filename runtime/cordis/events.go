@@ -1,0 +1,373 @@
+package cordis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+// listener is one registration on an event.
+type listener struct {
+	list  *events
+	ctx   *Context
+	ep    *episode
+	scope *seams.Scope
+	fn    seams.Handler
+	front bool
+	all   bool // heard whatever the filter says
+	once  bool
+	dead  atomic.Bool
+}
+
+// events is the list of one event's listeners.
+type events struct {
+	name  string
+	mode  atomic.Uint32 // 1 + the mode it was first dispatched in
+	items atomic.Pointer[[]*listener]
+
+	every []*listener // registered ones, in order; the scheduler's
+	stale bool
+}
+
+func (l *events) rebuild() {
+	l.stale = false
+	var items []*listener
+	for _, h := range l.every {
+		if h.ep.heard && !h.ep.mute && !h.dead.Load() {
+			items = append(items, h)
+		}
+	}
+	l.items.Store(&items)
+}
+
+func (st *state) touch(l *events) {
+	if !l.stale {
+		l.stale = true
+		st.lists = append(st.lists, l)
+	}
+}
+
+// relist notes that the episode's listeners come or go.
+func (st *state) relist(ep *episode) {
+	for _, e := range ep.effects {
+		if e.kind == listenEffect && e.state != finished {
+			st.touch(e.hook.list)
+		}
+	}
+}
+
+func (st *state) list(h *listener, event string) {
+	h.list = st.c.events.ensure(slotKey{name: event}, func() *events {
+		l := &events{name: event}
+		l.items.Store(new([]*listener))
+		return l
+	})
+	if h.front {
+		h.list.every = slices.Insert(h.list.every, 0, h)
+	} else {
+		h.list.every = append(h.list.every, h)
+	}
+	if h.ep.heard {
+		st.touch(h.list)
+	}
+}
+
+func (st *state) unlist(h *listener) {
+	h.list.every = without(h.list.every, h)
+	st.touch(h.list)
+	if len(h.list.every) == 0 {
+		st.c.events.remove(slotKey{name: h.list.name})
+	}
+}
+
+func (h *listener) hears(scope *seams.Scope, where func(*Context) bool) bool {
+	return !h.dead.Load() && (h.all || scope.Within(h.scope) && (where == nil || where(h.ctx)))
+}
+
+// call runs the listener; a panic is contained.
+func (h *listener) call(ctx context.Context, payload any, next seams.Next) (v any, err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = &seams.Error{Code: seams.Panicked, Op: h.ep.f.label(), Msg: fmt.Sprintf("a listener of %s panicked: %v\n%s", h.list.name, r, debug.Stack())}
+			h.ep.f.c.report(Report{Fiber: h.ep.f, Phase: "listener", Label: h.list.name, Err: err})
+		}
+	}()
+	return h.fn(ctx, payload, next)
+}
+
+// take claims a once listener; others may always run.
+func (h *listener) take() bool {
+	if !h.once {
+		return true
+	}
+	if h.dead.Swap(true) {
+		return false
+	}
+	h.ep.f.c.do(func(st *state) {
+		st.unlist(h)
+		for _, e := range h.ep.effects {
+			if e.hook == h && e.state == live {
+				st.finishEffect(e, nil)
+				return
+			}
+		}
+	})
+	return true
+}
+
+// dispatch sends d to the listeners that are visible now (E1), entering the
+// lease of each one's owner.
+func (c *Container) dispatch(ctx context.Context, d seams.Dispatch, where func(*Context) bool) (any, error) {
+	var items []*listener
+	if l := c.events.get(slotKey{name: d.Event}); l != nil {
+		items = *l.items.Load()
+		if m := uint32(d.Mode) + 1; l.mode.Load() != m && !l.mode.CompareAndSwap(0, m) {
+			c.conflict(l, d.Mode)
+		}
+	}
+	switch d.Mode {
+	case seams.Emit:
+		return nil, c.each(ctx, items, d, where, nil)
+	case seams.Parallel:
+		return nil, c.parallel(ctx, items, d, where)
+	case seams.Waterfall:
+		w := &waterfall{items: items, d: d, where: where}
+		return w.from(ctx, 0)
+	default:
+		var out any
+		err := c.each(ctx, items, d, where, &out)
+		return out, err
+	}
+}
+
+// conflict reports, once, that an event is dispatched in two modes (E7).
+func (c *Container) conflict(l *events, m seams.Mode) {
+	old := l.mode.Swap(1 << 16)
+	if old >= 1<<16 || old == 0 || seams.Mode(old-1) <= seams.Parallel && m <= seams.Parallel {
+		l.mode.CompareAndSwap(1<<16, old)
+		return
+	}
+	c.report(Report{Phase: "event", Label: l.name, Err: seams.Errorf(seams.ModeConflict, l.name,
+		"the event is dispatched as %s and as %s", seams.Mode(old-1), m)})
+}
+
+// each calls the listeners in order. With a nil answer all are called and their
+// errors joined; else the first error or bail value ends it. Adjacent listeners
+// of one owner share a lease.
+func (c *Container) each(ctx context.Context, items []*listener, d seams.Dispatch, where func(*Context) bool, answer *any) error {
+	var errs []error
+	var fr *frame
+	defer func() {
+		if fr != nil && fr.ep != nil {
+			fr.ep.gate.exit(fr.ticket)
+			fr.leave()
+		}
+	}()
+	for _, h := range items {
+		if !h.hears(d.Scope, where) {
+			continue
+		}
+		if fr == nil {
+			fr = &frame{Context: ctx, kind: callFrame}
+		}
+		if fr.ep != h.ep {
+			if fr.ep != nil {
+				fr.ep.gate.exit(fr.ticket)
+				fr.leave()
+				fr.ep = nil
+			}
+			t, ok := h.ep.gate.enter()
+			if !ok {
+				if c.st.mut.has(mutLateListener) {
+					_, _ = h.call(ctx, d.Payload, nil)
+				}
+				continue
+			}
+			fr.ep, fr.ticket = h.ep, t
+		}
+		if h.dead.Load() || !h.take() {
+			continue
+		}
+		v, err := h.call(fr, d.Payload, nil)
+		if answer == nil {
+			if err != nil {
+				errs = append(errs, err)
+			}
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if seams.Bails(v) {
+			*answer = v
+			return nil
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (c *Container) parallel(ctx context.Context, items []*listener, d seams.Dispatch, where func(*Context) bool) error {
+	errs := make([]error, len(items))
+	var wg sync.WaitGroup
+	for i, h := range items {
+		if !h.hears(d.Scope, where) {
+			continue
+		}
+		t, ok := h.ep.gate.enter()
+		if !ok {
+			continue
+		}
+		wg.Go(func() {
+			fr := &frame{Context: ctx, ep: h.ep, kind: callFrame, ticket: t}
+			defer h.ep.gate.exit(t)
+			defer fr.leave()
+			if h.take() {
+				_, errs[i] = h.call(fr, d.Payload, nil)
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+// waterfall is one dispatch in that mode.
+type waterfall struct {
+	items []*listener
+	d     seams.Dispatch
+	where func(*Context) bool
+}
+
+// from runs the listeners from i on, and the default inside them all.
+func (w *waterfall) from(ctx context.Context, i int) (any, error) {
+	for ; i < len(w.items); i++ {
+		h := w.items[i]
+		if !h.hears(w.d.Scope, w.where) {
+			continue
+		}
+		t, ok := h.ep.gate.enter()
+		if !ok {
+			continue
+		}
+		if h.dead.Load() || !h.take() {
+			h.ep.gate.exit(t)
+			continue
+		}
+		return w.enter(ctx, h, t, i+1)
+	}
+	if w.d.Default == nil {
+		return nil, nil
+	}
+	return w.d.Default(ctx)
+}
+
+func (w *waterfall) enter(ctx context.Context, h *listener, t ticket, rest int) (any, error) {
+	fr := &frame{Context: ctx, ep: h.ep, kind: callFrame, ticket: t}
+	defer h.ep.gate.exit(t)
+	defer fr.leave()
+	var used atomic.Bool
+	return h.call(fr, w.d.Payload, func(ctx context.Context) (any, error) {
+		if used.Swap(true) {
+			return nil, seams.Errorf(seams.NextTwice, w.d.Event, "a listener of %s called next twice", h.ep.f.label())
+		}
+		return w.from(ctx, rest)
+	})
+}
+
+// note is a change that listeners of internal/status or internal/service hear, or
+// a report from inside a step.
+type note struct {
+	fiber    *Fiber
+	old, now State
+	service  string
+	realm    *realm
+	report   *Report
+}
+
+// StatusChange is the payload of internal/status.
+type StatusChange struct {
+	Fiber *Fiber
+	Old   State
+	New   State
+}
+
+// ServiceChange is the payload of internal/service: a service appeared, changed
+// or vanished. Only listeners whose context resolves the name to the same realm
+// hear it.
+type ServiceChange struct{ Name string }
+
+// Events of the container itself. All are observed, in order, after the change;
+// errors are reported and contained. Plugins that mount plugins are asked first
+// through internal/plugin.
+var (
+	// StatusEvent tells each change of a fiber's state once, in order (Q10).
+	StatusEvent = seams.Event[StatusChange, struct{}]{Name: "internal/status", Mode: seams.Emit}
+	// ServiceEvent tells that what a name resolves to has changed.
+	ServiceEvent = seams.Event[ServiceChange, struct{}]{Name: "internal/service", Mode: seams.Emit}
+	// PluginEvent is dispatched before a mounted fiber may begin, and again when
+	// it is disposed. An error from a listener of the first refuses the mount
+	// (C-67…C-71).
+	PluginEvent = seams.Event[*Fiber, struct{}]{Name: "internal/plugin", Mode: seams.Emit}
+)
+
+// tell queues a change if anybody listens.
+func (st *state) tell(n note) {
+	name := StatusEvent.Name
+	if n.fiber == nil {
+		name = ServiceEvent.Name
+	}
+	if st.c.events.get(slotKey{name: name}) == nil && (n.now != Disposed || st.c.events.get(slotKey{name: PluginEvent.Name}) == nil) {
+		return
+	}
+	st.queue(n)
+}
+
+func (st *state) queue(n note) {
+	st.notes = append(st.notes, n)
+	if !st.telling {
+		st.telling = true
+		st.out = append(st.out, command{kind: cmdTell})
+	}
+}
+
+// tellAll hands queued notes to their listeners until there are none.
+func (c *Container) tellAll() {
+	for {
+		var notes []note
+		c.do(func(st *state) {
+			notes, st.notes = st.notes, nil
+			if len(notes) == 0 {
+				st.telling = false
+			}
+		})
+		if len(notes) == 0 {
+			return
+		}
+		for _, n := range notes {
+			var err error
+			if n.report != nil {
+				c.opts.Report(*n.report)
+				continue
+			}
+			if n.fiber == nil {
+				_, err = c.dispatch(c.ctx, seams.Dispatch{Event: ServiceEvent.Name, Payload: ServiceChange{n.service}}, func(l *Context) bool {
+					return l.realmOf(n.service) == n.realm
+				})
+			} else {
+				_, err = c.dispatch(c.ctx, seams.Dispatch{Event: StatusEvent.Name, Payload: StatusChange{n.fiber, n.old, n.now}}, nil)
+				if n.now == Disposed {
+					_, perr := c.dispatch(c.ctx, seams.Dispatch{Event: PluginEvent.Name, Payload: n.fiber}, nil)
+					err = errors.Join(err, perr)
+				}
+			}
+			if err != nil {
+				c.report(Report{Fiber: n.fiber, Phase: "observer", Err: err})
+			}
+		}
+	}
+}

@@ -1,0 +1,210 @@
+package cordis
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+// life is what an activation shows of its end, made when somebody asks for it.
+type life struct {
+	mu      sync.Mutex
+	ctx     context.Context
+	end     context.CancelCauseFunc
+	cause   error
+	left    chan struct{}
+	leaves  bool
+	frames  context.Context // cancelled when the drain deadline has passed
+	cut     context.CancelCauseFunc
+	cutAs   error
+	drainer *time.Timer
+}
+
+// cancel ends the activation's context. The first cause stays.
+func (l *life) cancel(cause error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.cause == nil {
+		l.cause = cause
+		if l.end != nil {
+			l.end(cause)
+		}
+	}
+}
+
+// context returns the activation's context. It does not inherit cancellation
+// from the parent activation, which ends earlier than its children do.
+func (l *life) context(c *Container, ep *episode) context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.ctx == nil {
+		ctx, end := context.WithCancelCause(context.WithoutCancel(c.ctx))
+		l.ctx, l.end = withFrame(ctx, ep, bodyFrame), end
+		if l.cause != nil {
+			end(l.cause)
+		}
+	}
+	return l.ctx
+}
+
+func (l *life) leave() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.leaves {
+		l.leaves = true
+		if l.left != nil {
+			close(l.left)
+		}
+	}
+}
+
+func (l *life) leaving() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.left == nil {
+		l.left = make(chan struct{})
+		if l.leaves {
+			close(l.left)
+		}
+	}
+	return l.left
+}
+
+// drain bounds the frames that are still inside: after d their contexts end.
+func (l *life) drain(d time.Duration) {
+	cut := func() {
+		l.mu.Lock()
+		defer l.mu.Unlock()
+		l.cutAs = seams.Errorf(seams.Unloaded, "drain", "the plugin was unloaded and this call did not end within %s", d)
+		if l.cut != nil {
+			l.cut(l.cutAs)
+		}
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.drainer = time.AfterFunc(d, cut)
+}
+
+// stop releases the drain timer; the last frame has left.
+func (l *life) stop() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.drainer != nil {
+		l.drainer.Stop()
+	}
+	if l.end != nil {
+		l.end(l.cause)
+	}
+}
+
+// bound returns ctx, cancelled too when the drain deadline passes.
+func (l *life) bound(ctx context.Context) (context.Context, func()) {
+	l.mu.Lock()
+	if l.frames == nil {
+		l.frames, l.cut = context.WithCancelCause(context.Background())
+		if l.cutAs != nil {
+			l.cut(l.cutAs)
+		}
+	}
+	frames := l.frames
+	l.mu.Unlock()
+	ctx, cancel := context.WithCancelCause(ctx)
+	stop := context.AfterFunc(frames, func() { cancel(context.Cause(frames)) })
+	return ctx, func() { stop(); cancel(context.Canceled) }
+}
+
+type frameKind uint8
+
+const (
+	bodyFrame  frameKind = iota // the activation's own context: a frame while Apply runs
+	callFrame                   // a listener, a service or a tool call
+	undoFrame                   // an inverse
+	ownedFrame                  // a goroutine or timer of the activation
+)
+
+// frame is a context that knows in which activation its code runs. Its Done is
+// bound to the drain deadline of that activation only when somebody asks for it.
+type frame struct {
+	context.Context
+	ep     *episode
+	kind   frameKind
+	ticket ticket
+
+	mu    sync.Mutex
+	bound context.Context
+	free  func()
+}
+
+type frameKey struct{}
+
+func withFrame(ctx context.Context, ep *episode, kind frameKind) context.Context {
+	return &frame{Context: ctx, ep: ep, kind: kind}
+}
+
+func (f *frame) Value(k any) any {
+	if k == (frameKey{}) {
+		return f
+	}
+	f.mu.Lock()
+	bound := f.bound
+	f.mu.Unlock()
+	if bound != nil {
+		return bound.Value(k)
+	}
+	return f.Context.Value(k)
+}
+
+func (f *frame) derive() context.Context {
+	if f.kind != callFrame {
+		return f.Context
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.bound == nil {
+		f.bound, f.free = f.ep.life.bound(f.Context)
+	}
+	return f.bound
+}
+
+func (f *frame) Done() <-chan struct{} { return f.derive().Done() }
+
+func (f *frame) Err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.bound != nil {
+		return f.bound.Err()
+	}
+	return f.Context.Err()
+}
+
+// leave releases what Done had made. The frame's code has returned.
+func (f *frame) leave() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.free != nil {
+		f.free()
+		f.bound, f.free = nil, nil
+	}
+}
+
+// framesOf calls yield for every frame the context's code stands in, innermost
+// first.
+func framesOf(ctx context.Context, yield func(*frame)) {
+	for {
+		f, _ := ctx.Value(frameKey{}).(*frame)
+		if f == nil {
+			return
+		}
+		yield(f)
+		ctx = f.Context
+	}
+}
+
+// over reports whether the activation's context is cancelled.
+func (l *life) over() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.cause != nil
+}

@@ -1,0 +1,355 @@
+package cordis
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime/debug"
+	"sync"
+	"time"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+// event is something the scheduler decides on.
+type event struct {
+	kind eventKind
+	f    *Fiber
+	ep   *episode
+	eff  *effect
+	err  error
+	last bool // evStage: Apply is at its end; evUndone: it is not to be run again
+	fn   func(*state)
+	done chan struct{} // made when the poster has to wait for another drainer
+}
+
+type eventKind uint8
+
+const (
+	evFunc    eventKind = iota // fn
+	evStage                    // a stage of Apply has landed
+	evUndone                   // an inverse has returned
+	evDrained                  // a closed gate has become empty
+	evPoke                     // look at f again
+)
+
+// command is something the scheduler wants done elsewhere, because plugin code
+// runs in it or a clock is read. Commands of one fiber never overlap: the next
+// one follows on the completion of the one before.
+type command struct {
+	kind   commandKind
+	f      *Fiber
+	ep     *episode
+	eff    *effect
+	again  bool
+	retake bool
+}
+
+type commandKind uint8
+
+const (
+	cmdStage commandKind = iota // run Apply, or its next step
+	cmdStop                     // end a diverted step sequence
+	cmdUndo                     // run an inverse
+	cmdDrain                    // bound the frames inside a closed gate
+	cmdPoke                     // post evPoke
+	cmdTell                     // hand notes to observers
+)
+
+// executor runs commands. The production one starts goroutines; tests park them
+// and choose which completes next.
+type executor interface {
+	start(c *Container, cmds []command)
+}
+
+// drainBound is how many events one caller processes for others before it hands
+// the queue to a goroutine of its own.
+const drainBound = 256
+
+// sched is the combining queue: whoever posts while nobody drains, drains.
+type sched struct {
+	mu   sync.Mutex
+	busy bool
+	q    []*event
+	free []*event
+}
+
+// post hands ev to the scheduler. It never waits for plugin code.
+func (c *Container) post(ev *event) {
+	c.sched.mu.Lock()
+	c.sched.q = append(c.sched.q, ev)
+	if c.sched.busy {
+		c.sched.mu.Unlock()
+		return
+	}
+	c.exec.start(c, c.drain(drainBound))
+}
+
+// do runs fn as one event and returns when it has been carried out with all its
+// immediate consequences.
+func (c *Container) do(fn func(*state)) {
+	ev := &event{kind: evFunc, fn: fn}
+	c.sched.mu.Lock()
+	c.sched.q = append(c.sched.q, ev)
+	if c.sched.busy {
+		ev.done = make(chan struct{})
+		c.sched.mu.Unlock()
+		<-ev.done
+		return
+	}
+	c.exec.start(c, c.drain(drainBound))
+}
+
+// drain is entered with the mutex held and leaves it unlocked. It answers the
+// commands to start.
+func (c *Container) drain(bound int) []command {
+	s := &c.sched
+	s.busy = true
+	for n := 0; len(s.q) > 0; {
+		if n > bound {
+			c.wg.Go(func() {
+				s.mu.Lock()
+				c.exec.start(c, c.drain(1<<30))
+			})
+			out := c.st.out
+			c.st.out = nil
+			s.mu.Unlock()
+			return out
+		}
+		batch := s.q
+		s.q = s.free[:0]
+		s.mu.Unlock()
+		for _, ev := range batch {
+			c.st.step(ev)
+		}
+		c.st.refresh()
+		for i, ev := range batch {
+			if ev.done != nil {
+				close(ev.done)
+			}
+			batch[i] = nil
+		}
+		n += len(batch)
+		s.mu.Lock()
+		s.free = batch
+	}
+	s.busy = false
+	out := c.st.out
+	c.st.out = nil
+	s.mu.Unlock()
+	return out
+}
+
+func (st *state) step(ev *event) {
+	switch ev.kind {
+	case evFunc:
+		ev.fn(st)
+	case evStage:
+		st.staged(ev)
+	case evUndone:
+		st.undone(ev)
+	case evDrained:
+		if ev.ep.f.ep == ev.ep && ev.ep.gate.empty() {
+			st.startUndo(ev.ep.f)
+		}
+	case evPoke:
+		if ev.last {
+			st.takeover(ev.f)
+		}
+		st.mark(ev.f)
+	}
+}
+
+// goroutines is the production executor: one goroutine carries the commands of
+// one fiber as long as they follow each other.
+type goroutines struct{}
+
+func (goroutines) start(c *Container, cmds []command) {
+	for _, cmd := range cmds {
+		c.wg.Go(func() { c.carry(cmd) })
+	}
+}
+
+func (c *Container) carry(cmd command) {
+	ended := false
+	defer func() {
+		if !ended { // plugin code called Goexit: its work is over all the same
+			switch cmd.kind {
+			case cmdStage, cmdStop:
+				c.post(&event{kind: evStage, ep: cmd.ep, last: true, err: errGoexit})
+			case cmdUndo:
+				c.post(&event{kind: evUndone, eff: cmd.eff, last: cmd.again, err: errGoexit})
+			}
+		}
+	}()
+	for {
+		ev := c.execute(cmd)
+		if ev == nil {
+			ended = true
+			return
+		}
+		ended = true
+		c.sched.mu.Lock()
+		c.sched.q = append(c.sched.q, ev)
+		if c.sched.busy {
+			c.sched.mu.Unlock()
+			return
+		}
+		out := c.drain(drainBound)
+		if len(out) == 0 {
+			return
+		}
+		mine := -1
+		for i := range out {
+			if out[i].f == cmd.f {
+				mine = i
+			}
+		}
+		if mine < 0 {
+			c.exec.start(c, out)
+			return
+		}
+		next := out[mine]
+		ended = false
+		c.exec.start(c, append(out[:mine:mine], out[mine+1:]...))
+		cmd = next
+	}
+}
+
+// execute runs one command to its end and answers the event that reports it.
+func (c *Container) execute(cmd command) *event {
+	switch cmd.kind {
+	case cmdStage:
+		return c.stage(cmd.ep)
+	case cmdStop:
+		err := contain(func() error { cmd.ep.run.stop(); return nil })
+		if err != nil {
+			c.report(Report{Fiber: cmd.f, Phase: "apply", Err: err})
+		}
+		return &event{kind: evStage, ep: cmd.ep, last: true}
+	case cmdUndo:
+		return &event{kind: evUndone, eff: cmd.eff, err: c.undo(c.ctx, cmd.eff), last: cmd.again}
+	case cmdDrain:
+		cmd.ep.life.drain(c.opts.DrainTimeout)
+		return nil
+	case cmdTell:
+		c.tellAll()
+		return nil
+	default:
+		return &event{kind: evPoke, f: cmd.f, last: cmd.retake}
+	}
+}
+
+// stages is a running Apply.
+type stages struct {
+	next func() (seams.Undo, error, bool)
+	stop func()
+}
+
+// stage runs Apply, or one step of it, for ep.
+func (c *Container) stage(ep *episode) *event {
+	f := ep.f
+	ctx := &Context{ep: ep, scope: f.scope}
+	ev := &event{kind: evStage, ep: ep}
+	var undo seams.Undo
+	ev.err = contain(func() (err error) {
+		if ep.run == nil {
+			cfg, err := f.config(ctx)
+			if err != nil {
+				return err
+			}
+			if t := f.p.ApplyTimeout; t > 0 {
+				timer := time.AfterFunc(t, func() {
+					ep.life.cancel(seams.Errorf(seams.Timeout, f.label(), "apply took longer than %s", t))
+				})
+				defer timer.Stop()
+			}
+			if f.p.Apply != nil {
+				ev.last = true
+				return f.p.Apply(ctx, cfg)
+			}
+			next, stop := iter.Pull2(f.p.Steps(ctx, cfg))
+			ep.run = &stages{next, stop}
+		}
+		var more bool
+		undo, err, more = ep.run.next()
+		ev.last = !more || err != nil
+		return err
+	})
+	if ev.err != nil {
+		ev.last = true
+		if ep.run != nil {
+			_ = contain(func() error { ep.run.stop(); return nil })
+		}
+		if seams.CodeOf(ev.err) == seams.Unknown {
+			ev.err = seams.Errorf(seams.ApplyFailed, f.label(), "%w", ev.err)
+		}
+	}
+	if undo != nil {
+		ep.record(&effect{label: "step", kind: userEffect, undo: undo})
+	}
+	return ev
+}
+
+// config resolves the raw configuration for one activation.
+func (f *Fiber) config(ctx *Context) (any, error) {
+	raw := f.raw
+	if f.resolve != nil {
+		var err error
+		if raw, err = f.resolve(ctx); err != nil {
+			return nil, err
+		}
+	}
+	if f.p.Config == nil {
+		return raw, nil
+	}
+	return f.p.Config.Resolve(raw)
+}
+
+// undo runs one inverse with a deadline. When it passes, the effect is reported
+// as stuck, once; the call is not abandoned. base gives values, not its end.
+func (c *Container) undo(base context.Context, e *effect) error {
+	if e.undo == nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(base), c.opts.UndoTimeout,
+		seams.Errorf(seams.Timeout, e.label, "undoing took longer than %s", c.opts.UndoTimeout))
+	defer cancel()
+	timer := time.AfterFunc(c.opts.UndoTimeout, func() {
+		c.do(func(st *state) {
+			if e.state == running {
+				st.stuck = append(st.stuck, e)
+				st.check = append(st.check, e.ep.f)
+				st.blame(Report{Fiber: e.ep.f, Phase: "undo", Label: e.label,
+					Err: seams.Errorf(seams.Stuck, e.ep.f.label(), "undoing %s has not ended after %s", e.label, c.opts.UndoTimeout)})
+			}
+		})
+	})
+	defer timer.Stop()
+	err := contain(func() error { return e.undo(withFrame(ctx, e.ep, undoFrame)) })
+	if err != nil {
+		err = seams.Errorf(seams.UndoFailed, e.ep.f.label(), "undoing %s: %w", e.label, err)
+	}
+	return err
+}
+
+// contain calls plugin code: a panic becomes PANICKED, and so does Goexit.
+func contain(f func() error) (err error) {
+	ended := false
+	defer func() {
+		if r := recover(); r != nil {
+			if e, ok := r.(error); ok {
+				err = &seams.Error{Code: seams.Panicked, Msg: fmt.Sprintf("%v\n%s", e, debug.Stack()), Err: e}
+			} else {
+				err = &seams.Error{Code: seams.Panicked, Msg: fmt.Sprintf("%v\n%s", r, debug.Stack())}
+			}
+		} else if !ended && err == nil {
+			err = errGoexit
+		}
+	}()
+	err = f()
+	ended = true
+	return err
+}
+
+var errGoexit = seams.Errorf(seams.Panicked, "", "runtime.Goexit was called")

@@ -1,0 +1,353 @@
+package cordis
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+type waitKind uint8
+
+const (
+	ready waitKind = iota
+	settled
+	gone
+	goneAll
+	effectDone
+	restOfAll
+)
+
+// Done is something that will have happened. Waiting is explicit and checked:
+// inside plugin code, a wait for something that itself waits for the caller to
+// return answers WOULD_DEADLOCK at once; what was asked for still happens.
+type Done struct {
+	c    *Container
+	f    *Fiber
+	ent  *entry
+	eff  *effect
+	what waitKind
+}
+
+// waiter is one goroutine that waits.
+type waiter struct {
+	d    *Done
+	ch   chan struct{}
+	err  error
+	from []*episode
+}
+
+// Wait returns nil when it has happened; the error of the fiber or the undo it
+// was about; WOULD_DEADLOCK; or the context's cause. ctx should be the one the
+// calling plugin code was given: it is how a self-wait is seen.
+func (d *Done) Wait(ctx context.Context) error {
+	if d.what == goneAll && d.ent == nil || d.what == gone && d.f == nil {
+		return nil
+	}
+	w := &waiter{d: d}
+	over := false
+	d.c.do(func(st *state) {
+		// Consequences of earlier events of this batch are not yet drawn: ask for
+		// the waiter to be looked at when they are.
+		if len(st.dirty) == 0 {
+			if over, w.err = st.resolved(d); over {
+				return
+			}
+		}
+		if w.from = st.blocking(ctx); st.deadlock(w) {
+			over = true
+			w.err = seams.Errorf(seams.WouldDeadlock, "cordis.Wait", "%s cannot end before this call returns; ask for it and return", d.subject())
+			return
+		}
+		w.ch = make(chan struct{})
+		for _, ep := range w.from {
+			ep.waits = append(ep.waits, w)
+		}
+		st.enlist(w)
+	})
+	if over {
+		return w.err
+	}
+	select {
+	case <-w.ch:
+	case <-ctx.Done():
+		d.c.do(func(st *state) {
+			select {
+			case <-w.ch:
+			default:
+				w.err = context.Cause(ctx)
+				st.dismiss(w)
+			}
+		})
+	}
+	return w.err
+}
+
+func (d *Done) subject() string {
+	switch {
+	case d.eff != nil:
+		return d.eff.label + " of " + d.f.label()
+	case d.f != nil:
+		return d.f.label()
+	case d.ent != nil:
+		return "entry " + d.ent.name
+	default:
+		return "the container"
+	}
+}
+
+func (st *state) enlist(w *waiter) {
+	switch w.d.what {
+	case restOfAll:
+		st.idle = append(st.idle, w)
+	case goneAll:
+		for _, f := range w.d.ent.versions {
+			f.waiters = append(f.waiters, w)
+			st.check = append(st.check, f)
+		}
+	default:
+		w.d.f.waiters = append(w.d.f.waiters, w)
+		st.check = append(st.check, w.d.f)
+	}
+}
+
+func (st *state) dismiss(w *waiter) {
+	for _, ep := range w.from {
+		ep.waits = without(ep.waits, w)
+	}
+	switch w.d.what {
+	case restOfAll:
+		st.idle = without(st.idle, w)
+	case goneAll:
+		for _, f := range w.d.ent.versions {
+			f.waiters = without(f.waiters, w)
+		}
+	default:
+		w.d.f.waiters = without(w.d.f.waiters, w)
+	}
+}
+
+// resolved reports whether d has happened, and with which error.
+func (st *state) resolved(d *Done) (bool, error) {
+	f := d.f
+	switch d.what {
+	case ready:
+		switch {
+		case f.phase == active:
+			return true, nil
+		case f.phase == removed || f.retired && f.phase == pending:
+			return true, seams.Errorf(seams.Unloaded, f.label(), "it was disposed before it became active")
+		case f.failed && f.phase == pending:
+			return true, f.err
+		}
+		return false, nil
+	case settled:
+		switch f.phase {
+		case active:
+			return true, nil
+		case removed:
+			return true, f.err
+		case pending:
+			return !f.held, f.err
+		}
+		return st.stuckIn(f) != nil, st.stuckIn(f)
+	case gone:
+		if f.phase == removed || f == st.root && f.kids.first == nil {
+			return true, nil
+		}
+		return false, nil
+	case goneAll:
+		return len(d.ent.versions) == 0, nil
+	case effectDone:
+		if d.eff.state == finished {
+			return true, d.eff.err
+		}
+		return false, nil
+	default:
+		if len(st.stuck) > 0 {
+			return true, st.stuckIn(nil)
+		}
+		return st.transit == 0 && st.undos == 0 && !st.telling, nil
+	}
+}
+
+// stuckIn is the STUCK error of f, or of whatever is stuck if f is nil.
+func (st *state) stuckIn(f *Fiber) error {
+	for _, e := range st.stuck {
+		if f == nil || e.ep.f == f {
+			return seams.Errorf(seams.Stuck, e.ep.f.label(), "undoing %s has not ended; what it relies on stays", e.label)
+		}
+	}
+	return nil
+}
+
+// resolveWaits answers the waiters of what changed in this batch.
+func (st *state) resolveWaits() {
+	for _, f := range st.check {
+		if len(f.waiters) > 0 {
+			for _, w := range slices.Clone(f.waiters) {
+				st.answer(w)
+			}
+		}
+	}
+	st.check = st.check[:0]
+	if len(st.idle) > 0 {
+		for _, w := range slices.Clone(st.idle) {
+			st.answer(w)
+		}
+	}
+}
+
+func (st *state) answer(w *waiter) {
+	select {
+	case <-w.ch:
+		return
+	default:
+	}
+	over, err := st.resolved(w.d)
+	if !over {
+		return
+	}
+	w.err = err
+	st.dismiss(w)
+	close(w.ch)
+}
+
+// blocking returns the episodes whose code the waiter stands in and that cannot
+// be undone before it returns.
+func (st *state) blocking(ctx context.Context) []*episode {
+	var out []*episode
+	framesOf(ctx, func(f *frame) {
+		if f.kind != bodyFrame || f.ep.inApp {
+			if !slices.Contains(out, f.ep) {
+				out = append(out, f.ep)
+			}
+		}
+	})
+	return out
+}
+
+// deadlock searches everything the waiter would wait for: consumers and
+// children of what is to end, providers of what is to become ready, and what
+// explicit waits inside those wait for. It is a deadlock if the waiter's own
+// code is among them.
+func (st *state) deadlock(w *waiter) bool {
+	if len(w.from) == 0 {
+		return false
+	}
+	s := search{st: st, from: w.from, ends: map[*Fiber]bool{}, begins: map[*Fiber]bool{}}
+	return s.wait(w.d)
+}
+
+type search struct {
+	st     *state
+	from   []*episode
+	ends   map[*Fiber]bool
+	begins map[*Fiber]bool
+}
+
+func (s *search) wait(d *Done) bool {
+	switch d.what {
+	case ready, settled:
+		if d.what == settled && d.f.phase == pending {
+			return false
+		}
+		return s.begin(d.f)
+	case gone:
+		return s.end(d.f)
+	case goneAll:
+		return slices.ContainsFunc(d.ent.versions, s.end)
+	case effectDone:
+		switch d.eff.kind {
+		case bindEffect:
+			return s.consumers(d.eff.ep)
+		case childEffect:
+			return s.end(d.eff.child)
+		}
+		ep := d.eff.ep
+		if ep.f.ep == ep && ep.f.phase >= leaving {
+			return s.end(ep.f)
+		}
+		return ep.current != nil && slices.Contains(s.from, ep)
+	default:
+		// Rest of all: every frame that keeps something from closing.
+		return slices.ContainsFunc(s.from, func(ep *episode) bool {
+			return ep.f.ep == ep && ep.f != s.st.root && (ep.f.phase == loading || ep.f.phase >= leaving)
+		})
+	}
+}
+
+// end: what must have ended before f is gone.
+func (s *search) end(f *Fiber) bool {
+	if s.ends[f] {
+		return false
+	}
+	s.ends[f] = true
+	if f.ep == nil {
+		return false
+	}
+	if slices.Contains(s.from, f.ep) {
+		return true
+	}
+	if !f.retired && f.entry != nil {
+		// A holder ends when its successor has taken over.
+		if hold, next := f.entry.undecided(); hold == f && next != nil && s.begin(next) {
+			return true
+		}
+	}
+	if s.consumers(f.ep) || s.waits(f.ep) {
+		return true
+	}
+	for ch := f.kids.first; ch != nil; ch = ch.sib.next {
+		if s.end(ch) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *search) consumers(ep *episode) bool {
+	for _, b := range ep.bindings {
+		for n := b.slot.first; n != nil; n = n.next {
+			if n.f.ep != nil && slices.ContainsFunc(n.f.ep.view, func(v *binding) bool { return v.ep == ep }) && s.end(n.f) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func (s *search) waits(ep *episode) bool {
+	return slices.ContainsFunc(ep.waits, func(w *waiter) bool { return s.wait(w.d) })
+}
+
+// begin: what must have begun before f is ready. A need that an unknown plugin
+// may still provide excludes nothing.
+func (s *search) begin(f *Fiber) bool {
+	if s.begins[f] {
+		return false
+	}
+	s.begins[f] = true
+	switch f.phase {
+	case active, removed:
+		return false
+	case loading:
+		return slices.Contains(s.from, f.ep) || s.waits(f.ep)
+	case leaving, closing, undoing:
+		return s.end(f)
+	}
+	for i := range f.needs {
+		n := &f.needs[i]
+		if n.Optional || len(n.slot.claims) == 0 {
+			continue
+		}
+		all := true
+		for _, p := range n.slot.claims {
+			all = all && s.begin(p)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}
