@@ -45,6 +45,7 @@ type Container struct {
 	slots  *table[slot]
 	events *table[events]
 	stamp  atomic.Uint64
+	watch  atomic.Bool // internal/plugin has listeners
 	wg     sync.WaitGroup
 	root   *Context
 	unhook func() bool
@@ -74,7 +75,7 @@ func newContainer(opts Options, exec executor, mut mutation) *Container {
 	root := &Fiber{c: c, p: &Plugin{}, phase: active}
 	root.status.Store(uint32(Active))
 	root.ep = &episode{f: root, heard: true}
-	root.ep.gate.zero = func() {}
+	root.ep.gate.ep = root.ep
 	root.ep.visible.Store(true)
 	root.last.Store(root.ep)
 	c.st = state{c: c, mut: mut, root: root}
@@ -110,7 +111,7 @@ func (c *Container) Close(ctx context.Context) error {
 	c.do(func(st *state) {
 		for i := len(c.root.ep.effects) - 1; i >= 0; i-- {
 			if e := c.root.ep.effects[i]; e.state == live && e.kind != childEffect {
-				undos = append(undos, e.undoEarly(c))
+				undos = append(undos, e.undoEarly)
 			}
 		}
 	})
@@ -132,7 +133,7 @@ func (c *Container) Abandon(f *Fiber) {
 	c.do(func(st *state) {
 		for _, e := range append([]*effect(nil), st.stuck...) {
 			if e.ep.f == f {
-				st.blame(Report{Fiber: f, Phase: "undo", Label: e.label, Err: seams.Errorf(seams.Stuck, f.label(), "undoing %s was abandoned", e.label)})
+				st.blame(Report{Fiber: f, Phase: "undo", Label: e.label(), Err: seams.Errorf(seams.Stuck, f.label(), "undoing %s was abandoned", e.label())})
 				st.undone(&event{eff: e, last: true})
 			}
 		}

@@ -169,6 +169,42 @@ func (ctx *Context) Plugin(p *Plugin, cfg any) (*Fiber, error) {
 	return ctx.mount(mount{p: p, cfg: cfg})
 }
 
+// Load is Plugin that runs Apply in the caller's goroutine, if the plugin can
+// begin at once, and returns when the fiber is at rest: active, failed (with its
+// error), or pending.
+func (ctx *Context) Load(c context.Context, p *Plugin, cfg any) (*Fiber, error) {
+	if err := p.check(); err != nil {
+		return nil, err
+	}
+	in := ctx.ep.f.c
+	m := &mount{p: p, cfg: cfg}
+	if in.watched() {
+		f, err := ctx.mount(*m)
+		if err != nil {
+			return nil, err
+		}
+		return f, f.Settle(c)
+	}
+	out := in.decide(func(st *state) { st.mount(ctx, m, false) })
+	for i := range out {
+		if out[i].f == m.out && m.out != nil {
+			mine := out[i]
+			in.exec.start(in, append(out[:i:i], out[i+1:]...))
+			out = nil
+			in.carry(mine)
+			break
+		}
+	}
+	in.exec.start(in, out)
+	if m.err != nil {
+		return nil, m.err
+	}
+	if m.out.State() == Active {
+		return m.out, nil
+	}
+	return m.out, m.out.Settle(c)
+}
+
 // Inject runs apply as a child plugin while names are all there.
 func (ctx *Context) Inject(names []string, apply func(*Context) error) (*Fiber, error) {
 	return ctx.Plugin(&Plugin{Inject: Inject(names...), Apply: func(ctx *Context, _ any) error { return apply(ctx) }}, nil)
@@ -191,7 +227,7 @@ func (ctx *Context) mountAll(ms []*mount) ([]*Fiber, error) {
 			return nil, err
 		}
 	}
-	watched := c.events.get(slotKey{name: PluginEvent.Name}) != nil
+	watched := c.watched()
 	c.do(func(st *state) {
 		for _, m := range ms {
 			st.mount(ctx, m, watched)
@@ -264,7 +300,13 @@ func (st *state) subscribeAll(f *Fiber) {
 }
 
 func (st *state) slot(k slotKey) *slot {
-	return st.c.slots.ensure(k, func() *slot { return &slot{key: k} })
+	if s := st.c.slots.get(k); s != nil {
+		return s
+	}
+	s := &slot{key: k}
+	s.claims, s.bindings = s.one.claims[:0], s.one.bindings[:0]
+	st.c.slots.put(k, s)
+	return s
 }
 
 // mount is O-Insert, and N1 where the entry has versions.
@@ -282,15 +324,17 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 			e = &entry{name: m.name, parent: ep}
 		}
 	}
+	f := &Fiber{c: st.c, p: m.p, parent: p, scope: ctx.scope, raw: m.cfg, resolve: m.resolve, held: hold}
 	if e == nil {
-		e = &entry{parent: ep}
+		e = &f.place
+		e.parent = ep
 	}
 	holder, next := e.undecided()
 	if m.name != "" && st.unchanged(ctx, m, holder, next) {
 		m.same = true
 		return
 	}
-	f := &Fiber{c: st.c, p: m.p, entry: e, parent: p, scope: ctx.scope, raw: m.cfg, resolve: m.resolve, held: hold}
+	f.entry = e
 	st.ids++
 	f.id = st.ids
 	f.base.Store(ctx.lay)
@@ -317,9 +361,11 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 		}
 		ep.entries[m.name] = e
 	}
-	f.needs = make([]need, len(m.p.Inject))
-	for i, n := range m.p.Inject {
-		f.needs[i].Need = n
+	if len(m.p.Inject) > 0 {
+		f.needs = make([]need, len(m.p.Inject))
+		for i, n := range m.p.Inject {
+			f.needs[i].Need = n
+		}
 	}
 	st.subscribeAll(f)
 	e.versions = append(e.versions, f)
@@ -328,7 +374,7 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 	}
 	p.kids.add(f)
 	if open {
-		f.eff = &effect{label: "ctx.plugin(" + f.Name() + ")", kind: childEffect, ep: ep, child: f}
+		f.eff = &effect{kind: childEffect, ep: ep, child: f}
 		ep.effects = append(ep.effects, f.eff)
 	}
 	if hold {
@@ -366,7 +412,7 @@ func (st *state) gap(hold, f *Fiber) bool {
 // The returned undo undoes this effect alone, once; called again it does nothing
 // (C-02, C-64).
 func (ctx *Context) Effect(label string, setup func(context.Context) (seams.Undo, error)) (seams.Undo, error) {
-	e := &effect{label: label, kind: userEffect, setup: true}
+	e := &effect{name: label, kind: userEffect, setup: true}
 	if !ctx.ep.record(e) {
 		return nil, ctx.inactive(label)
 	}
@@ -401,12 +447,12 @@ func (ctx *Context) landed(e *effect, undo seams.Undo, err error) (seams.Undo, e
 	if lost {
 		// The unload has reached, or will reach, this effect: its undo runs there.
 		_ = (&Done{c: c, f: ep.f, eff: e, what: effectDone}).Wait(context.WithoutCancel(ctx.Context()))
-		return nil, ctx.inactive(e.label)
+		return nil, ctx.inactive(e.label())
 	}
 	if undo == nil {
 		return func(context.Context) error { return nil }, nil
 	}
-	return e.undoEarly(c), nil
+	return e.undoEarly, nil
 }
 
 // record adds an effect to the episode. It fails when the episode is over or
@@ -432,7 +478,7 @@ func (st *state) open(ep *episode) bool {
 // the owner is being unloaded; what landed is undone. An error undoes what had
 // landed and is returned (C-03, C-07…C-14).
 func (ctx *Context) EffectSeq(label string, steps iter.Seq2[seams.Undo, error]) (seams.Undo, error) {
-	g := &effect{label: label, kind: groupEffect}
+	g := &effect{name: label, kind: groupEffect}
 	if !ctx.ep.record(g) {
 		return nil, ctx.inactive(label)
 	}
@@ -447,7 +493,7 @@ func (ctx *Context) EffectSeq(label string, steps iter.Seq2[seams.Undo, error]) 
 			if undo == nil {
 				undo = func(context.Context) error { return nil }
 			}
-			e := &effect{label: label, kind: userEffect, group: g, setup: true}
+			e := &effect{name: label, kind: userEffect, group: g, setup: true}
 			e.ep = ctx.ep
 			// The step has landed: it is recorded whatever the owner does now.
 			c.do(func(st *state) {
@@ -521,7 +567,7 @@ func (ctx *Context) Listen(event string, h seams.Handler, opts ...ListenOption) 
 	for _, o := range opts {
 		o(l)
 	}
-	e := &effect{label: "ctx.on(" + event + ")", kind: listenEffect, ep: ep, hook: l}
+	e := &effect{name: event, kind: listenEffect, ep: ep, hook: l}
 	ok := false
 	ep.f.c.do(func(st *state) {
 		if ok = st.open(ep); ok {
@@ -530,9 +576,9 @@ func (ctx *Context) Listen(event string, h seams.Handler, opts ...ListenOption) 
 		}
 	})
 	if !ok {
-		return nil, ctx.inactive(e.label)
+		return nil, ctx.inactive(e.label())
 	}
-	return e.undoEarly(ep.f.c), nil
+	return e.undoEarly, nil
 }
 
 // Dispatch sends an event from this context's scope when d has none.

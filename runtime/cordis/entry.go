@@ -3,8 +3,6 @@ package cordis
 import (
 	"context"
 	"reflect"
-
-	"github.com/ouro-run/ouro/seams"
 )
 
 // Entry is a named place below one activation. Setting it again replaces what
@@ -122,13 +120,9 @@ func (b *Batch) mount(ctx *Context, m *mount) {
 	b.ms = append(b.ms, m)
 	b.ops = append(b.ops, func(st *state) {
 		if m.err == nil {
-			st.mount(ctx, m, b.held())
+			st.mount(ctx, m, st.c.watched())
 		}
 	})
-}
-
-func (b *Batch) held() bool {
-	return b.ctx.ep.f.c.events.get(slotKey{name: PluginEvent.Name}) != nil
 }
 
 // Unmount adds the retirement of all versions at a place.
@@ -147,7 +141,7 @@ func (b *Batch) Commit() ([]*Fiber, error) {
 	for _, m := range b.ms {
 		m.err = m.p.check()
 	}
-	watched := b.held()
+	watched := b.ctx.ep.f.c.watched()
 	b.ctx.ep.f.c.do(func(st *state) {
 		for _, op := range b.ops {
 			op(st)
@@ -156,62 +150,25 @@ func (b *Batch) Commit() ([]*Fiber, error) {
 	return b.ctx.announceMounts(b.ms, watched)
 }
 
-// undoEarly is the undo of one effect ahead of its owner's end.
-func (e *effect) undoEarly(c *Container) seams.Undo {
-	return func(ctx context.Context) error { return c.undoEffect(ctx, e) }
-}
-
-// undoEffect undoes one effect now, or joins the undoing that is under way. It
-// may be called from inside another undo of the same fiber, which it is then a
-// part of.
-func (c *Container) undoEffect(ctx context.Context, e *effect) error {
-	nested, self := false, [2]uint64{}
+// undoEarly undoes one effect ahead of its owner's end, or joins the undoing
+// that is under way. It may be called from inside another undo of the same
+// fiber, which it is then a part of.
+func (e *effect) undoEarly(ctx context.Context) error {
+	c := e.ep.f.c
+	var self [2]uint64
+	ev := newEvent(evUndo)
+	ev.eff = e
 	framesOf(ctx, func(f *frame) {
 		if f.ep == e.ep {
-			nested = nested || f.kind == undoFrame
+			ev.nested = ev.nested || f.kind == undoFrame
 			if f.kind == callFrame {
 				self[f.ticket]++
 			}
 		}
 	})
-	run, wait := false, false
-	c.do(func(st *state) {
-		ep := e.ep
-		if e.state != live || ep.f.ep != ep || ep.f.phase == undoing && !nested {
-			wait = e.state != finished
-			return
-		}
-		e.early = true
-		st.undos++
-		switch e.kind {
-		case bindEffect:
-			b := e.bind
-			st.hide()
-			b.withdrawn = true
-			st.touched = true
-			e.state, wait = queued, true
-			st.markSlot(b.slot)
-			if b.relied == 0 {
-				st.unbind(b)
-				st.finishEffect(e, nil)
-			}
-		case listenEffect:
-			e.hook.dead.Store(true)
-			st.unlist(e.hook)
-			st.finishEffect(e, nil)
-		case userEffect:
-			e.state = running
-			switch {
-			case nested:
-				run = true
-			case ep.current == nil:
-				ep.current, run = e, true
-			default:
-				e.state, wait = queued, true
-				ep.manual = append(ep.manual, e)
-			}
-		}
-	})
+	c.call(ev)
+	run, wait := ev.run, ev.wait
+	ev.free()
 	switch {
 	case run:
 		err := c.undo(ctx, e)
@@ -223,6 +180,47 @@ func (c *Container) undoEffect(ctx context.Context, e *effect) error {
 		return e.ep.gate.barrier(ctx, self)
 	}
 	return nil
+}
+
+// undoNow begins the early undo of ev.eff.
+func (st *state) undoNow(ev *event) {
+	e := ev.eff
+	ep := e.ep
+	if e.state != live || ep.f.ep != ep || ep.f.phase == undoing && !ev.nested {
+		ev.wait = e.state != finished
+		return
+	}
+	e.early = true
+	st.undos++
+	switch e.kind {
+	case bindEffect:
+		b := e.bind
+		st.hide()
+		b.withdrawn = true
+		st.touched = true
+		e.state = queued
+		st.markSlot(b.slot)
+		if b.relied == 0 {
+			st.unbind(b)
+			st.finishEffect(e, nil)
+		}
+		ev.wait = e.state != finished
+	case listenEffect:
+		e.hook.dead.Store(true)
+		st.unlist(e.hook)
+		st.finishEffect(e, nil)
+	case userEffect:
+		e.state = running
+		switch {
+		case ev.nested:
+			ev.run = true
+		case ep.current == nil:
+			ep.current, ev.run = e, true
+		default:
+			e.state, ev.wait = queued, true
+			ep.manual = append(ep.manual, e)
+		}
+	}
 }
 
 // undoGroup undoes the live members of a group, last first.
@@ -243,7 +241,7 @@ func (c *Container) undoGroup(ctx context.Context, g *effect) error {
 		if e == nil {
 			return nil
 		}
-		if err := c.undoEffect(ctx, e); err != nil {
+		if err := e.undoEarly(ctx); err != nil {
 			return err
 		}
 	}

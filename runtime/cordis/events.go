@@ -63,18 +63,32 @@ func (st *state) relist(ep *episode) {
 }
 
 func (st *state) list(h *listener, event string) {
-	h.list = st.c.events.ensure(slotKey{name: event}, func() *events {
-		l := &events{name: event}
-		l.items.Store(new([]*listener))
-		return l
-	})
+	if h.list = st.c.events.get(slotKey{name: event}); h.list == nil {
+		h.list = &events{name: event}
+		h.list.items.Store(new([]*listener))
+		st.c.events.put(slotKey{name: event}, h.list)
+	}
 	if h.front {
 		h.list.every = slices.Insert(h.list.every, 0, h)
 	} else {
 		h.list.every = append(h.list.every, h)
 	}
+	st.observed(event, h.list)
 	if h.ep.heard {
 		st.touch(h.list)
+	}
+}
+
+// observed keeps at hand whether the container's own events have listeners.
+func (st *state) observed(event string, l *events) {
+	switch event {
+	case StatusEvent.Name:
+		st.onStatus = l
+	case ServiceEvent.Name:
+		st.onService = l
+	case PluginEvent.Name:
+		st.onPlugin = l
+		st.c.watch.Store(l != nil)
 	}
 }
 
@@ -83,22 +97,29 @@ func (st *state) unlist(h *listener) {
 	st.touch(h.list)
 	if len(h.list.every) == 0 {
 		st.c.events.remove(slotKey{name: h.list.name})
+		st.observed(h.list.name, nil)
 	}
 }
 
 func (h *listener) hears(scope *seams.Scope, where func(*Context) bool) bool {
-	return !h.dead.Load() && (h.all || scope.Within(h.scope) && (where == nil || where(h.ctx)))
+	return h.all || (h.scope == nil || scope.Within(h.scope)) && (where == nil || where(h.ctx))
 }
 
 // call runs the listener; a panic is contained.
 func (h *listener) call(ctx context.Context, payload any, next seams.Next) (v any, err error) {
 	defer func() {
 		if r := recover(); r != nil {
-			err = &seams.Error{Code: seams.Panicked, Op: h.ep.f.label(), Msg: fmt.Sprintf("a listener of %s panicked: %v\n%s", h.list.name, r, debug.Stack())}
-			h.ep.f.c.report(Report{Fiber: h.ep.f, Phase: "listener", Label: h.list.name, Err: err})
+			err = h.panicked(r)
 		}
 	}()
 	return h.fn(ctx, payload, next)
+}
+
+// panicked charges a panic to the listener's owner.
+func (h *listener) panicked(r any) error {
+	err := &seams.Error{Code: seams.Panicked, Op: h.ep.f.label(), Msg: fmt.Sprintf("a listener of %s panicked: %v\n%s", h.list.name, r, debug.Stack())}
+	h.ep.f.c.report(Report{Fiber: h.ep.f, Phase: "listener", Label: h.list.name, Err: err})
+	return err
 }
 
 // take claims a once listener; others may always run.
@@ -132,17 +153,17 @@ func (c *Container) dispatch(ctx context.Context, d seams.Dispatch, where func(*
 		}
 	}
 	switch d.Mode {
-	case seams.Emit:
-		return nil, c.each(ctx, items, d, where, nil)
 	case seams.Parallel:
 		return nil, c.parallel(ctx, items, d, where)
 	case seams.Waterfall:
 		w := &waterfall{items: items, d: d, where: where}
 		return w.from(ctx, 0)
 	default:
-		var out any
-		err := c.each(ctx, items, d, where, &out)
-		return out, err
+		if len(items) == 0 {
+			return nil, nil
+		}
+		s := &sequence{frame: frame{Context: ctx, kind: callFrame}, items: items, scope: d.Scope, load: d.Payload, where: where, all: d.Mode == seams.Emit}
+		return s.run()
 	}
 }
 
@@ -157,59 +178,82 @@ func (c *Container) conflict(l *events, m seams.Mode) {
 		"the event is dispatched as %s and as %s", seams.Mode(old-1), m)})
 }
 
-// each calls the listeners in order. With a nil answer all are called and their
-// errors joined; else the first error or bail value ends it. Adjacent listeners
-// of one owner share a lease.
-func (c *Container) each(ctx context.Context, items []*listener, d seams.Dispatch, where func(*Context) bool, answer *any) error {
-	var errs []error
-	var fr *frame
+// sequence is one dispatch in a mode that calls listeners one after another. It
+// is itself the frame they are called in. Adjacent listeners of one owner share
+// a lease.
+type sequence struct {
+	frame
+	items []*listener
+	at    int
+	scope *seams.Scope
+	load  any
+	where func(*Context) bool
+	all   bool // call all, join errors; else the first error or bail value ends it
+	value any
+	errs  []error
+}
+
+func (s *sequence) run() (any, error) {
+	for s.at < len(s.items) {
+		s.part()
+	}
+	if len(s.errs) == 0 {
+		return s.value, nil
+	}
+	return nil, errors.Join(s.errs...)
+}
+
+// part calls listeners until the end or until one panics, which costs it one
+// deferred call for all of them.
+func (s *sequence) part() {
 	defer func() {
-		if fr != nil && fr.ep != nil {
-			fr.ep.gate.exit(fr.ticket)
-			fr.leave()
+		if r := recover(); r != nil {
+			s.fail(s.items[s.at-1].panicked(r))
 		}
+		s.exit()
 	}()
-	for _, h := range items {
-		if !h.hears(d.Scope, where) {
+	for s.at < len(s.items) {
+		h := s.items[s.at]
+		s.at++
+		if !h.hears(s.scope, s.where) || h.ep != s.ep && !s.enter(h) || h.dead.Load() || !h.take() {
 			continue
 		}
-		if fr == nil {
-			fr = &frame{Context: ctx, kind: callFrame}
-		}
-		if fr.ep != h.ep {
-			if fr.ep != nil {
-				fr.ep.gate.exit(fr.ticket)
-				fr.leave()
-				fr.ep = nil
-			}
-			t, ok := h.ep.gate.enter()
-			if !ok {
-				if c.st.mut.has(mutLateListener) {
-					_, _ = h.call(ctx, d.Payload, nil)
-				}
-				continue
-			}
-			fr.ep, fr.ticket = h.ep, t
-		}
-		if h.dead.Load() || !h.take() {
-			continue
-		}
-		v, err := h.call(fr, d.Payload, nil)
-		if answer == nil {
-			if err != nil {
-				errs = append(errs, err)
-			}
-			continue
-		}
+		v, err := h.fn(s, s.load, nil)
 		if err != nil {
-			return err
-		}
-		if seams.Bails(v) {
-			*answer = v
-			return nil
+			s.fail(err)
+		} else if !s.all && seams.Bails(v) {
+			s.value, s.at = v, len(s.items)
 		}
 	}
-	return errors.Join(errs...)
+}
+
+func (s *sequence) fail(err error) {
+	s.errs = append(s.errs, err)
+	if !s.all {
+		s.at = len(s.items)
+	}
+}
+
+// enter changes the lease to that of h's owner.
+func (s *sequence) enter(h *listener) bool {
+	s.exit()
+	t, ok := h.ep.gate.enter()
+	if !ok {
+		if h.ep.f.c.st.mut.has(mutLateListener) {
+			_, _ = h.call(s.Context, s.load, nil)
+		}
+		return false
+	}
+	s.ep, s.ticket = h.ep, t
+	return true
+}
+
+func (s *sequence) exit() {
+	if s.ep != nil {
+		s.leave()
+		s.ep.gate.exit(s.ticket)
+		s.ep = nil
+	}
 }
 
 func (c *Container) parallel(ctx context.Context, items []*listener, d seams.Dispatch, where func(*Context) bool) error {
@@ -315,16 +359,14 @@ var (
 	PluginEvent = seams.Event[*Fiber, struct{}]{Name: "internal/plugin", Mode: seams.Emit}
 )
 
+// watched reports whether mounts are announced before they may begin.
+func (c *Container) watched() bool { return c.watch.Load() }
+
 // tell queues a change if anybody listens.
 func (st *state) tell(n note) {
-	name := StatusEvent.Name
-	if n.fiber == nil {
-		name = ServiceEvent.Name
+	if n.fiber == nil && st.onService != nil || n.fiber != nil && (st.onStatus != nil || n.now == Disposed && st.onPlugin != nil) {
+		st.queue(n)
 	}
-	if st.c.events.get(slotKey{name: name}) == nil && (n.now != Disposed || st.c.events.get(slotKey{name: PluginEvent.Name}) == nil) {
-		return
-	}
-	st.queue(n)
 }
 
 func (st *state) queue(n note) {

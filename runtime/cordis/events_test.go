@@ -255,7 +255,12 @@ func TestOffJoins(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t)
 		enter, leave := make(chan struct{}), make(chan struct{})
-		off, err := w.root.On("e", func(context.Context, any, seams.Next) (any, error) { close(enter); <-leave; w.note("left"); return nil, nil })
+		off, err := w.root.On("e", func(context.Context, any, seams.Next) (any, error) {
+			close(enter)
+			<-leave
+			w.note("left")
+			return nil, nil
+		})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -39,6 +39,7 @@ type Fiber struct {
 	c      *Container
 	p      *Plugin
 	entry  *entry
+	place  entry // the entry of an anonymous mount
 	parent *Fiber
 	eff    *effect // its place among its parent's effects
 	scope  *seams.Scope

@@ -13,7 +13,7 @@ import (
 // word: bit 63 closed, bit 62 waited for, bit 61 phase, then 30 bits for each count.
 type gate struct {
 	word atomic.Uint64
-	zero func() // called, from any goroutine, when a closed gate becomes empty
+	ep   *episode // told, from any goroutine, when its closed gate becomes empty
 
 	mu   sync.Mutex    // guards wake and turn
 	wake chan struct{} // closed when a frame leaves while somebody waits
@@ -72,7 +72,7 @@ func (g *gate) reenter() ticket {
 func (g *gate) exit(t ticket) {
 	w := g.word.Add(-t.delta())
 	if w&gateClosed != 0 && countOf(w, 0)+countOf(w, 1) == 0 {
-		g.zero()
+		g.ep.f.c.post(&event{kind: evDrained, ep: g.ep})
 	}
 	if w&gateWaited != 0 {
 		g.mu.Lock()

@@ -120,12 +120,12 @@ func (st *state) info(f *Fiber) FiberInfo {
 		}
 		if e.group != nil {
 			if k, ok := at[e.group]; ok {
-				i.Effects[k].Children = append(i.Effects[k].Children, EffectInfo{Label: e.label})
+				i.Effects[k].Children = append(i.Effects[k].Children, EffectInfo{Label: e.label()})
 				continue
 			}
 		}
 		at[e] = len(i.Effects)
-		i.Effects = append(i.Effects, EffectInfo{Label: e.label})
+		i.Effects = append(i.Effects, EffectInfo{Label: e.label()})
 	}
 	return i
 }
@@ -173,7 +173,7 @@ func (st *state) explain(f *Fiber) []string {
 		say("calls inside it have not returned")
 	case undoing:
 		if e := f.ep.current; e != nil {
-			say("undoing %s has not returned", e.label)
+			say("undoing %s has not returned", e.label())
 		} else if e := f.ep.waiting; e != nil && e.kind == childEffect {
 			say("waits for its child %s to end", e.child.label())
 		}

@@ -3,6 +3,7 @@ package cordis
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ouro-run/ouro/seams"
@@ -132,9 +133,13 @@ type frame struct {
 	kind   frameKind
 	ticket ticket
 
-	mu    sync.Mutex
-	bound context.Context
-	free  func()
+	bound atomic.Pointer[boundFrame]
+}
+
+// boundFrame is a frame whose Done was asked for.
+type boundFrame struct {
+	context.Context
+	free func()
 }
 
 type frameKey struct{}
@@ -147,45 +152,40 @@ func (f *frame) Value(k any) any {
 	if k == (frameKey{}) {
 		return f
 	}
-	f.mu.Lock()
-	bound := f.bound
-	f.mu.Unlock()
-	if bound != nil {
-		return bound.Value(k)
+	if b := f.bound.Load(); b != nil {
+		return b.Value(k)
 	}
 	return f.Context.Value(k)
 }
 
-func (f *frame) derive() context.Context {
+func (f *frame) Done() <-chan struct{} {
 	if f.kind != callFrame {
-		return f.Context
+		return f.Context.Done()
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.bound == nil {
-		f.bound, f.free = f.ep.life.bound(f.Context)
+	for {
+		if b := f.bound.Load(); b != nil {
+			return b.Done()
+		}
+		ctx, free := f.ep.life.bound(f.Context)
+		if f.bound.CompareAndSwap(nil, &boundFrame{ctx, free}) {
+			return ctx.Done()
+		}
+		free()
 	}
-	return f.bound
 }
 
-func (f *frame) Done() <-chan struct{} { return f.derive().Done() }
-
 func (f *frame) Err() error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.bound != nil {
-		return f.bound.Err()
+	if b := f.bound.Load(); b != nil {
+		return b.Err()
 	}
 	return f.Context.Err()
 }
 
 // leave releases what Done had made. The frame's code has returned.
 func (f *frame) leave() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.free != nil {
-		f.free()
-		f.bound, f.free = nil, nil
+	if b := f.bound.Load(); b != nil {
+		f.bound.Store(nil)
+		b.free()
 	}
 }
 

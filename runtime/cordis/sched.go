@@ -21,6 +21,11 @@ type event struct {
 	last bool // evStage: Apply is at its end; evUndone: it is not to be run again
 	fn   func(*state)
 	done chan struct{} // made when the poster has to wait for another drainer
+
+	ctx    *Context // evProvide: the provider
+	nested bool     // evUndo: asked for inside another undo of the same fiber
+	run    bool     // answer of evUndo: the caller runs the inverse
+	wait   bool     // answer of evUndo: the caller waits for it
 }
 
 type eventKind uint8
@@ -31,6 +36,8 @@ const (
 	evUndone                   // an inverse has returned
 	evDrained                  // a closed gate has become empty
 	evPoke                     // look at f again
+	evProvide                  // bind eff; answers err
+	evUndo                     // undo eff ahead of time
 )
 
 // command is something the scheduler wants done elsewhere, because plugin code
@@ -71,7 +78,7 @@ type sched struct {
 	mu   sync.Mutex
 	busy bool
 	q    []*event
-	free []*event
+	free []*event // the array of the last batch, for the next
 }
 
 // post hands ev to the scheduler. It never waits for plugin code.
@@ -88,16 +95,55 @@ func (c *Container) post(ev *event) {
 // do runs fn as one event and returns when it has been carried out with all its
 // immediate consequences.
 func (c *Container) do(fn func(*state)) {
-	ev := &event{kind: evFunc, fn: fn}
-	c.sched.mu.Lock()
-	c.sched.q = append(c.sched.q, ev)
-	if c.sched.busy {
-		ev.done = make(chan struct{})
-		c.sched.mu.Unlock()
-		<-ev.done
-		return
+	if out := c.decide(fn); len(out) > 0 {
+		c.exec.start(c, out)
 	}
-	c.exec.start(c, c.drain(drainBound))
+}
+
+// decide is do, and answers the commands that are to be started.
+func (c *Container) decide(fn func(*state)) []command {
+	ev := newEvent(evFunc)
+	ev.fn = fn
+	out := c.submit(ev)
+	ev.free()
+	return out
+}
+
+// events of callers that wait for their outcome are used again.
+var eventPool = sync.Pool{New: func() any { return new(event) }}
+
+func newEvent(kind eventKind) *event {
+	ev := eventPool.Get().(*event)
+	ev.kind = kind
+	return ev
+}
+
+func (ev *event) free() {
+	*ev = event{}
+	eventPool.Put(ev)
+}
+
+// submit carries out ev and answers the commands that are to be started; none
+// when somebody else was draining, who then starts them.
+func (c *Container) submit(ev *event) []command {
+	s := &c.sched
+	s.mu.Lock()
+	s.q = append(s.q, ev)
+	if s.busy {
+		done := make(chan struct{})
+		ev.done = done
+		s.mu.Unlock()
+		<-done
+		return nil
+	}
+	return c.drain(drainBound)
+}
+
+// call is submit for an event whose commands the executor gets.
+func (c *Container) call(ev *event) {
+	if out := c.submit(ev); len(out) > 0 {
+		c.exec.start(c, out)
+	}
 }
 
 // drain is entered with the mutex held and leaves it unlocked. It answers the
@@ -123,6 +169,7 @@ func (c *Container) drain(bound int) []command {
 			c.st.step(ev)
 		}
 		c.st.refresh()
+		s.mu.Lock()
 		for i, ev := range batch {
 			if ev.done != nil {
 				close(ev.done)
@@ -130,7 +177,6 @@ func (c *Container) drain(bound int) []command {
 			batch[i] = nil
 		}
 		n += len(batch)
-		s.mu.Lock()
 		s.free = batch
 	}
 	s.busy = false
@@ -157,6 +203,10 @@ func (st *state) step(ev *event) {
 			st.takeover(ev.f)
 		}
 		st.mark(ev.f)
+	case evProvide:
+		ev.err = st.provide(ev.ctx, ev.eff)
+	case evUndo:
+		st.undoNow(ev)
 	}
 }
 
@@ -286,7 +336,7 @@ func (c *Container) stage(ep *episode) *event {
 		}
 	}
 	if undo != nil {
-		ep.record(&effect{label: "step", kind: userEffect, undo: undo})
+		ep.record(&effect{name: "step", kind: userEffect, undo: undo})
 	}
 	return ev
 }
@@ -313,22 +363,22 @@ func (c *Container) undo(base context.Context, e *effect) error {
 		return nil
 	}
 	ctx, cancel := context.WithTimeoutCause(context.WithoutCancel(base), c.opts.UndoTimeout,
-		seams.Errorf(seams.Timeout, e.label, "undoing took longer than %s", c.opts.UndoTimeout))
+		seams.Errorf(seams.Timeout, e.label(), "undoing took longer than %s", c.opts.UndoTimeout))
 	defer cancel()
 	timer := time.AfterFunc(c.opts.UndoTimeout, func() {
 		c.do(func(st *state) {
 			if e.state == running {
 				st.stuck = append(st.stuck, e)
 				st.check = append(st.check, e.ep.f)
-				st.blame(Report{Fiber: e.ep.f, Phase: "undo", Label: e.label,
-					Err: seams.Errorf(seams.Stuck, e.ep.f.label(), "undoing %s has not ended after %s", e.label, c.opts.UndoTimeout)})
+				st.blame(Report{Fiber: e.ep.f, Phase: "undo", Label: e.label(),
+					Err: seams.Errorf(seams.Stuck, e.ep.f.label(), "undoing %s has not ended after %s", e.label(), c.opts.UndoTimeout)})
 			}
 		})
 	})
 	defer timer.Stop()
 	err := contain(func() error { return e.undo(withFrame(ctx, e.ep, undoFrame)) })
 	if err != nil {
-		err = seams.Errorf(seams.UndoFailed, e.ep.f.label(), "undoing %s: %w", e.label, err)
+		err = seams.Errorf(seams.UndoFailed, e.ep.f.label(), "undoing %s: %w", e.label(), err)
 	}
 	return err
 }

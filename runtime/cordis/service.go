@@ -10,7 +10,16 @@ import (
 )
 
 // cell holds a service's value, typed as its provider typed it.
-type cell[T any] struct{ v atomic.Pointer[T] }
+type cell[T any] struct {
+	v     atomic.Pointer[T]
+	first T
+}
+
+func newCell[T any](v T) *cell[T] {
+	c := &cell[T]{first: v}
+	c.v.Store(&c.first)
+	return c
+}
 
 // load is the value as any, for readers of another type.
 func (c *cell[T]) load() any { return *c.v.Load() }
@@ -34,9 +43,7 @@ type anyCell interface {
 // (C-17). CLASH names another entry's fiber that provides it, DUPLICATE says
 // that this activation already does (C-48).
 func Provide[T any](ctx *Context, key seams.Key[T], v T) (seams.Undo, error) {
-	c := &cell[T]{}
-	c.v.Store(&v)
-	return ctx.provide(key.Name, c, nil)
+	return ctx.provide(key.Name, newCell(v), nil)
 }
 
 // ProvideEach binds key to a function that makes the value for each reader from
@@ -49,35 +56,43 @@ func ProvideEach[T any](ctx *Context, key seams.Key[T], f func(reader *Context) 
 
 func (ctx *Context) provide(name string, c any, each func(*Context) any) (seams.Undo, error) {
 	ep := ctx.ep
-	e := &effect{label: "ctx.provide(" + name + ")", kind: bindEffect, ep: ep}
-	b := &binding{ep: ep, cell: c, each: each, eff: e}
-	e.bind = b
-	var err error
-	ep.f.c.do(func(st *state) {
-		if !st.open(ep) {
-			err = ctx.inactive(e.label)
-			return
-		}
-		s := st.slot(slotKey{name, ctx.realmOf(name)})
-		for _, o := range s.bindings {
-			if o.ep == ep && !o.withdrawn {
-				err = seams.Errorf(seams.Duplicate, e.label, "service %q is already provided by %s itself", name, ep.f.label())
-				return
-			}
-		}
-		if o := st.claim(ep.f, s); o != nil {
-			err = seams.Errorf(seams.Clash, e.label, "service %q is already provided by %s; declare `provide: [%q]` to see a clash before anything runs", name, o.label(), name)
-			st.drop(s)
-			return
-		}
-		b.slot = s
-		ep.effects = append(ep.effects, e)
-		st.bind(b)
-	})
+	both := &struct {
+		e effect
+		b binding
+	}{effect{name: name, kind: bindEffect, ep: ep}, binding{ep: ep, cell: c, each: each}}
+	e, b := &both.e, &both.b
+	e.bind, b.eff = b, e
+	ev := newEvent(evProvide)
+	ev.ctx, ev.eff = ctx, e
+	ep.f.c.call(ev)
+	err := ev.err
+	ev.free()
 	if err != nil {
 		return nil, err
 	}
-	return e.undoEarly(ep.f.c), nil
+	return e.undoEarly, nil
+}
+
+// provide binds e's binding, in ctx's realm.
+func (st *state) provide(ctx *Context, e *effect) error {
+	ep := ctx.ep
+	if !st.open(ep) {
+		return ctx.inactive(e.label())
+	}
+	s := st.slot(slotKey{e.name, ctx.realmOf(e.name)})
+	for _, o := range s.bindings {
+		if o.ep == ep && !o.withdrawn {
+			return seams.Errorf(seams.Duplicate, e.label(), "service %q is already provided by %s itself", e.name, ep.f.label())
+		}
+	}
+	if o := st.claim(ep.f, s); o != nil {
+		st.drop(s)
+		return seams.Errorf(seams.Clash, e.label(), "service %q is already provided by %s; declare `provide: [%q]` to see a clash before anything runs", e.name, o.label(), e.name)
+	}
+	e.bind.slot = s
+	ep.effects = append(ep.effects, e)
+	st.bind(e.bind)
+	return nil
 }
 
 // Set replaces the value of a service this activation provides, in place: its
@@ -204,9 +219,7 @@ func Resolve[T any](ctx *Context, key seams.Key[T]) (Ref[T], error) {
 	if err != nil {
 		return Ref[T]{}, err
 	}
-	c := &cell[T]{}
-	c.v.Store(&v)
-	return Ref[T]{c}, nil
+	return Ref[T]{newCell(v)}, nil
 }
 
 // Load reads the service.

@@ -37,6 +37,10 @@ type slot struct {
 	first    *need      // required needs of installed fibers, oldest first
 	last     *need
 	shown    atomic.Pointer[binding]
+	one      struct { // room for the usual case
+		claims   [1]*Fiber
+		bindings [1]*binding
+	}
 }
 
 // binding is a value bound to a slot by an episode.
@@ -120,7 +124,7 @@ const (
 )
 
 type effect struct {
-	label string
+	name  string // what stands in the parentheses, or the label itself
 	kind  effectKind
 	state effectState
 	early bool // undone ahead of its owner's end
@@ -132,6 +136,20 @@ type effect struct {
 	hook  *listener
 	child *Fiber
 	err   error
+}
+
+// label names the effect for people.
+func (e *effect) label() string {
+	switch e.kind {
+	case bindEffect:
+		return "ctx.provide(" + e.name + ")"
+	case listenEffect:
+		return "ctx.on(" + e.name + ")"
+	case childEffect:
+		return "ctx.plugin(" + e.child.Name() + ")"
+	default:
+		return e.name
+	}
 }
 
 // state is the whole of what the scheduler decides on. Only the goroutine that
@@ -151,16 +169,18 @@ type state struct {
 	hidden  bool     // the publication stamp is odd
 	lists   []*events
 	notes   []note
-	telling bool     // notes are being handed to listeners
-	check   []*Fiber // fibers whose waiters must be looked at
-	transit int      // fibers that load or unload, and held ones
-	undos   int      // manual undos on their way
-	stuck   []*effect
-	idle    []*waiter
-	out     []command
-	taint   uint64
-	scratch []*binding
-	visits  uint64 // fibers looked at, for scale assertions
+	telling bool // notes are being handed to listeners
+
+	onStatus, onService, onPlugin *events  // the container\'s own events, nil if unheard
+	check                         []*Fiber // fibers whose waiters must be looked at
+	transit                       int      // fibers that load or unload, and held ones
+	undos                         int      // manual undos on their way
+	stuck                         []*effect
+	idle                          []*waiter
+	out                           []command
+	taint                         uint64
+	scratch                       []*binding
+	visits                        uint64 // fibers looked at, for scale assertions
 }
 
 func (st *state) tick() uint64 { st.clock++; return st.clock }
@@ -258,8 +278,11 @@ func (st *state) begin(f *Fiber) {
 	if f.failed && st.mut.has(mutFailRetry) {
 		f.failed, f.err = false, nil
 	}
-	ep := &episode{f: f, stamp: st.tick(), view: slices.Clone(st.scratch)}
-	ep.gate.zero = func() { st.c.post(&event{kind: evDrained, ep: ep}) }
+	ep := &episode{f: f, stamp: st.tick()}
+	if len(st.scratch) > 0 {
+		ep.view = slices.Clone(st.scratch)
+	}
+	ep.gate.ep = ep
 	for _, b := range ep.view {
 		b.relied++
 		b.ep.relied++
@@ -500,7 +523,7 @@ func (st *state) undone(ev *event) {
 	}
 	st.stuck = slices.DeleteFunc(st.stuck, func(s *effect) bool { return s == e })
 	if ev.err != nil {
-		st.blame(Report{Fiber: ep.f, Phase: "undo", Label: e.label, Err: ev.err})
+		st.blame(Report{Fiber: ep.f, Phase: "undo", Label: e.label(), Err: ev.err})
 	}
 	st.finishEffect(e, ev.err)
 	for ep.current == nil && len(ep.manual) > 0 {

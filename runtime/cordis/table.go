@@ -35,15 +35,10 @@ func (t *table[V]) get(k slotKey) *V {
 	return nil
 }
 
-// ensure returns the value of k, which it makes if there is none.
-func (t *table[V]) ensure(k slotKey, make func() *V) *V {
-	if v := t.get(k); v != nil {
-		return v
-	}
+// put adds the value of a key that has none.
+func (t *table[V]) put(k slotKey, v *V) {
 	b := t.bucket(k)
-	v := make()
 	b.Store(&tableNode[V]{k, v, b.Load()})
-	return v
 }
 
 func (t *table[V]) remove(k slotKey) {

@@ -44,6 +44,9 @@ func (d *Done) Wait(ctx context.Context) error {
 	if d.what == goneAll && d.ent == nil || d.what == gone && d.f == nil {
 		return nil
 	}
+	if d.f != nil && (d.what == gone && d.f.State() == Disposed || d.what == ready && d.f.State() == Active) {
+		return nil
+	}
 	w := &waiter{d: d}
 	over := false
 	d.c.do(func(st *state) {
@@ -86,7 +89,7 @@ func (d *Done) Wait(ctx context.Context) error {
 func (d *Done) subject() string {
 	switch {
 	case d.eff != nil:
-		return d.eff.label + " of " + d.f.label()
+		return d.eff.label() + " of " + d.f.label()
 	case d.f != nil:
 		return d.f.label()
 	case d.ent != nil:
@@ -175,7 +178,7 @@ func (st *state) resolved(d *Done) (bool, error) {
 func (st *state) stuckIn(f *Fiber) error {
 	for _, e := range st.stuck {
 		if f == nil || e.ep.f == f {
-			return seams.Errorf(seams.Stuck, e.ep.f.label(), "undoing %s has not ended; what it relies on stays", e.label)
+			return seams.Errorf(seams.Stuck, e.ep.f.label(), "undoing %s has not ended; what it relies on stays", e.label())
 		}
 	}
 	return nil
