@@ -25,6 +25,8 @@ const (
 	InvalidArgument Code = "INVALID_ARGUMENT"
 	TooLarge        Code = "TOO_LARGE"
 	NotJSON         Code = "NOT_JSON"
+	NotPermitted    Code = "NOT_PERMITTED"
+	TooMany         Code = "TOO_MANY"
 )
 
 // Codes of language-model requests (seams/llm, adapters). An unknown HTTP
@@ -120,6 +122,16 @@ const (
 	MemoryUnavailable Code = "MEMORY_UNAVAILABLE"
 )
 
+// Codes of the loader (runtime/loader).
+const (
+	NotWatched Code = "NOT_WATCHED"
+)
+
+// Codes of services that guard something of the machine (builtins/fs).
+const (
+	AccessDenied Code = "ACCESS_DENIED"
+)
+
 // codes is the one table. A code that is not in it does not exist: a test
 // compares it with docs/errors.md and with every Code constant of the module.
 var codes = []CodeInfo{
@@ -145,6 +157,8 @@ var codes = []CodeInfo{
 	{Duplicate, "a name is already registered in this scope", "remove the older registration or choose another name"},
 	{InvalidArgument, "an argument is not of the right form", "see the path and the expectation in the message"},
 	{TooLarge, "an input is over its size bound", "make it smaller, or raise the bound in the configuration"},
+	{NotPermitted, "the policy does not grant what was asked for", "the message shows the line of cordis.yml that would grant it"},
+	{TooMany, "a limit on the number of something is reached", "remove one first, or raise the limit in the configuration"},
 	{NotJSON, "a value cannot be carried as JSON without loss", "see the path in the message: no functions, cycles, NaN, infinities or integers beyond 2^53"},
 	{NoAdapter, "no adapter is registered for the provider or model asked for", "use one of the routes the message lists, or add an adapter plugin"},
 	{InvalidAdapter, "an adapter was registered without a usable route, name or entry", "register at least one non-empty route name"},
@@ -182,7 +196,7 @@ var codes = []CodeInfo{
 	{ToolTimeout, "a tool did not end within its time limit", "call it with less to do, or raise the tool's limit"},
 	{AbortedBeforeDispatch, "a tool call was cancelled before the tool ran", "nothing, if the cancel was meant; the tool had no effect"},
 	{InvalidEvent, "an event breaks the rules of the session log", "see the path and the expectation in the message"},
-	{ReentrantAppend, "an observer of a session appended to it from within the notice", "append after the observer has returned"},
+	{ReentrantAppend, "an observer of a session appended to it, or flushed it, from within the notice", "do it after the observer has returned"},
 	{SessionNotFound, "no session has this id", "check the id against those listed"},
 	{SessionNotLive, "a session is closed or was not entered", "resume it, or use the live one of its id"},
 	{SessionAlreadyLive, "a session that is to be resumed is live already", "use the live one, or close it first"},
@@ -209,4 +223,6 @@ var codes = []CodeInfo{
 	{UnknownToolLimit, "the model kept calling tools that do not exist", "tell it which tools to use, or mount the one it wants"},
 	{SpendLimit, "the session has spent what it may", "raise the limit, or start a new session"},
 	{MemoryUnavailable, "a memory store or its embedder did not answer", "read the cause; nothing is said about what is stored"},
+	{NotWatched, "files cannot be watched, so that changes are not seen", "raise the limit that the message names; until then, restart to apply changes"},
+	{AccessDenied, "a service refused what its configuration does not allow", "stay within what the message names, or change the service's entry in cordis.yml"},
 }

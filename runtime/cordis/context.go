@@ -154,7 +154,7 @@ type mount struct {
 	p       *Plugin
 	cfg     any
 	resolve func(*Context) (any, error)
-	entry   *entry // another version of this entry
+	from    *Fiber // another version of this fiber's entry
 	name    string // or a named place, "" for an anonymous one
 	out     *Fiber
 	err     error
@@ -264,6 +264,7 @@ func (st *state) release1(f *Fiber) {
 	if f.held {
 		f.held = false
 		st.transit--
+		st.trace("release", f, nil)
 		st.mark(f)
 	}
 }
@@ -318,8 +319,15 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 		m.err = ctx.inactive("cordis.Plugin")
 		return
 	}
-	e := m.entry
-	if e == nil && m.name != "" {
+	var e *entry
+	switch {
+	case m.from != nil:
+		if m.from.retired {
+			m.err = seams.Errorf(seams.InactiveEffect, "cordis.Fiber", "%s was disposed or replaced", m.from.label())
+			return
+		}
+		e = m.from.entry
+	case m.name != "":
 		if e = ep.entries[m.name]; e == nil {
 			e = &entry{name: m.name, parent: ep}
 		}
@@ -373,14 +381,14 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 		st.young = append(st.young, f)
 	}
 	p.kids.add(f)
+	st.trace("mount", f, nil)
 	if open {
 		f.eff = &effect{kind: childEffect, ep: ep, child: f}
-		ep.effects = append(ep.effects, f.eff)
+		st.own(f.eff)
 	}
 	if hold {
 		st.transit++
 	}
-	st.trace("mount", f, nil)
 	st.mark(f)
 	st.touched = true
 	if next != nil {
@@ -462,7 +470,7 @@ func (ep *episode) record(e *effect) bool {
 	ok := false
 	ep.f.c.do(func(st *state) {
 		if ok = st.open(ep); ok {
-			ep.effects = append(ep.effects, e)
+			st.own(e)
 		}
 	})
 	return ok
@@ -498,7 +506,7 @@ func (ctx *Context) EffectSeq(label string, steps iter.Seq2[seams.Undo, error]) 
 			// The step has landed: it is recorded whatever the owner does now.
 			c.do(func(st *state) {
 				if ctx.ep.f.ep == ctx.ep {
-					ctx.ep.effects = append(ctx.ep.effects, e)
+					st.own(e)
 				}
 			})
 			if _, failed = ctx.landed(e, undo, nil); failed != nil {
@@ -571,7 +579,7 @@ func (ctx *Context) Listen(event string, h seams.Handler, opts ...ListenOption) 
 	ok := false
 	ep.f.c.do(func(st *state) {
 		if ok = st.open(ep); ok {
-			ep.effects = append(ep.effects, e)
+			st.own(e)
 			st.list(l, event)
 		}
 	})
@@ -636,3 +644,9 @@ func (k *claim) Enter(ctx context.Context) (context.Context, func(), error) {
 }
 
 func (k *claim) String() string { return k.f.label() }
+
+// Report hands an error that no caller is answered with to [Options].Report, as
+// this activation's.
+func (ctx *Context) Report(phase, label string, err error) {
+	ctx.ep.f.c.report(Report{Fiber: ctx.ep.f, Phase: phase, Label: label, Err: err})
+}

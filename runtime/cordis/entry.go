@@ -22,8 +22,29 @@ func (ctx *Context) Entry(name string) *Entry { return &Entry{ctx, name} }
 // that now is the newest version: the present one when plugin, configuration
 // and the realms of what it injects and provides are all as before; its
 // metadata is then changed in place. resolve, if not nil, makes the raw
-// configuration at each activation, in that activation's context.
+// configuration at each activation, in that activation's context. If only the
+// configuration differs, the running version is asked first whether it takes it
+// in place ([Context.OnUpdate]); its refusal is returned and changes nothing.
 func (e *Entry) Set(p *Plugin, cfg any, resolve func(*Context) (any, error)) (*Fiber, error) {
+	var f *Fiber
+	equal := false
+	e.ctx.ep.f.c.do(func(st *state) {
+		if at := e.ctx.ep.entries[e.name]; at != nil {
+			hold, next := at.undecided()
+			if next == nil && hold != nil && hold.phase == active && hold.p == p && len(hold.ep.updates) > 0 && st.sameSlots(hold, e.ctx) {
+				f = hold
+				equal = resolve == nil && f.resolve == nil && reflect.DeepEqual(f.raw, cfg)
+			}
+		}
+	})
+	if f != nil && !equal {
+		if took, err := f.offer(cfg, resolve); took || err != nil {
+			if took {
+				f.base.Store(e.ctx.lay)
+			}
+			return f, err
+		}
+	}
 	return e.ctx.mount(mount{p: p, cfg: cfg, resolve: resolve, name: e.name})
 }
 
@@ -79,6 +100,17 @@ func (st *state) unchanged(ctx *Context, m *mount, hold, next *Fiber) bool {
 	if f == nil || f.failed || f.p != m.p || m.resolve != nil || f.resolve != nil || !reflect.DeepEqual(f.raw, m.cfg) || f.scope != ctx.scope {
 		return false
 	}
+	if !st.sameSlots(f, ctx) {
+		return false
+	}
+	f.base.Store(ctx.lay)
+	m.out = f
+	return true
+}
+
+// sameSlots reports whether f would inject and provide in the same realms if it
+// were mounted through ctx.
+func (st *state) sameSlots(f *Fiber, ctx *Context) bool {
 	probe := &Fiber{c: st.c, p: f.p, parent: f.parent}
 	probe.base.Store(ctx.lay)
 	for i := range f.needs {
@@ -91,8 +123,6 @@ func (st *state) unchanged(ctx *Context, m *mount, hold, next *Fiber) bool {
 			return false
 		}
 	}
-	f.base.Store(ctx.lay)
-	m.out = f
 	return true
 }
 
@@ -155,16 +185,10 @@ func (b *Batch) Commit() ([]*Fiber, error) {
 // fiber, which it is then a part of.
 func (e *effect) undoEarly(ctx context.Context) error {
 	c := e.ep.f.c
-	var self [2]uint64
 	ev := newEvent(evUndo)
 	ev.eff = e
 	framesOf(ctx, func(f *frame) {
-		if f.ep == e.ep {
-			ev.nested = ev.nested || f.kind == undoFrame
-			if f.kind == callFrame {
-				self[f.ticket]++
-			}
-		}
+		ev.nested = ev.nested || f.ep == e.ep && f.kind == undoFrame
 	})
 	c.call(ev)
 	run, wait := ev.run, ev.wait
@@ -177,7 +201,7 @@ func (e *effect) undoEarly(ctx context.Context) error {
 	case wait:
 		return (&Done{c: c, f: e.ep.f, eff: e, what: effectDone}).Wait(ctx)
 	case e.kind == listenEffect:
-		return e.ep.gate.barrier(ctx, self)
+		return e.ep.framesLeft(ctx)
 	}
 	return nil
 }
@@ -192,6 +216,7 @@ func (st *state) undoNow(ev *event) {
 	}
 	e.early = true
 	st.undos++
+	st.trace("early", ep.f, e)
 	switch e.kind {
 	case bindEffect:
 		b := e.bind

@@ -91,7 +91,15 @@ func (f *Fiber) Entry() string {
 }
 
 // Config returns the raw configuration of this version.
-func (f *Fiber) Config() any { return f.raw }
+func (f *Fiber) Config() any {
+	raw, _ := f.settings()
+	return raw
+}
+
+func (f *Fiber) settings() (raw any, resolve func(*Context) (any, error)) {
+	f.c.do(func(*state) { raw, resolve = f.raw, f.resolve })
+	return
+}
 
 // State returns where the fiber stands. It does not wait.
 func (f *Fiber) State() State { return State(f.status.Load()) }
@@ -179,42 +187,55 @@ func (f *Fiber) Settle(ctx context.Context) error {
 
 // Restart begins the fiber's plugin again with the same configuration: a new
 // version, which takes over without a gap (N1). It answers the new version.
-func (f *Fiber) Restart() (*Fiber, error) { return f.replace(f.raw, f.resolve, true) }
+func (f *Fiber) Restart() (*Fiber, error) {
+	cfg, resolve := f.settings()
+	return f.replace(cfg, resolve)
+}
 
-// Update gives the plugin another configuration. An equal one changes nothing
-// and answers f. Otherwise the configuration is validated; a plugin that takes
+// Update gives the plugin another configuration: the newest version of f's entry
+// counts. A configuration equal to that changes nothing and answers it. Otherwise the configuration is validated; a plugin that takes
 // it in place (see [Context.OnUpdate]) keeps running; else a new version is
 // mounted, which takes over when it becomes active (A12). The error of the
 // validation is returned and changes nothing.
 func (f *Fiber) Update(cfg any) (*Fiber, error) {
-	if reflect.DeepEqual(cfg, f.raw) && f.State() != Failed {
+	f = f.newest()
+	if old, resolve := f.settings(); resolve == nil && reflect.DeepEqual(cfg, old) && f.State() != Failed {
 		return f, nil
 	}
-	return f.replace(cfg, nil, false)
+	if took, err := f.offer(cfg, nil); took || err != nil {
+		return f, err
+	}
+	return f.replace(cfg, nil)
 }
 
-func (f *Fiber) replace(cfg any, resolve func(*Context) (any, error), restart bool) (*Fiber, error) {
+// newest is the undecided successor of f or else f's holder; f itself when that
+// is gone.
+func (f *Fiber) newest() *Fiber {
+	out := f
+	f.c.do(func(*state) {
+		if f.retired || f.parent == nil {
+			return
+		}
+		hold, next := f.entry.undecided()
+		if out = next; next == nil {
+			out = hold
+		}
+	})
+	return out
+}
+
+func (f *Fiber) replace(cfg any, resolve func(*Context) (any, error)) (*Fiber, error) {
 	if f.parent == nil {
 		return nil, seams.Errorf(seams.InvalidArgument, "cordis.Fiber", "the root has no other version")
 	}
-	if !restart {
-		if took, err := f.offer(cfg); took || err != nil {
-			return f, err
-		}
-	}
 	parent := f.entry.parent
 	ctx := &Context{ep: parent, lay: f.base.Load(), scope: f.scope}
-	return ctx.mount(mount{p: f.p, cfg: cfg, resolve: resolve, entry: f.entry})
+	return ctx.mount(mount{p: f.p, cfg: cfg, resolve: resolve, from: f})
 }
 
-// offer validates cfg and offers it to the running activation.
-func (f *Fiber) offer(cfg any) (took bool, err error) {
-	val := cfg
-	if f.p.Config != nil {
-		if val, err = f.p.Config.Resolve(cfg); err != nil {
-			return false, err
-		}
-	}
+// offer validates cfg, made by resolve if there is one, and offers it to the
+// running activation.
+func (f *Fiber) offer(cfg any, resolve func(*Context) (any, error)) (took bool, err error) {
 	var takers []func(any) (bool, error)
 	var ep *episode
 	f.c.do(func(*state) {
@@ -231,13 +252,15 @@ func (f *Fiber) offer(cfg any) (took bool, err error) {
 		return false, nil
 	}
 	defer ep.gate.exit(t)
-	for _, take := range takers {
-		if took, err = take(val); took || err != nil {
-			break
+	err = contain(func() error {
+		val, err := f.config(&Context{ep: ep, scope: f.scope}, cfg, resolve)
+		for i := 0; err == nil && !took && i < len(takers); i++ {
+			took, err = takers[i](val)
 		}
-	}
+		return err
+	})
 	if took && err == nil {
-		f.c.do(func(*state) { f.raw = cfg })
+		f.c.do(func(*state) { f.raw, f.resolve = cfg, resolve })
 	}
 	return took, err
 }

@@ -62,13 +62,6 @@ func (g *gate) enter() (ticket, bool) {
 	return t, true
 }
 
-// reenter takes a lease for code that is already inside, on a closed gate too.
-func (g *gate) reenter() ticket {
-	t := phaseOf(g.word.Load())
-	g.word.Add(t.delta())
-	return t
-}
-
 func (g *gate) exit(t ticket) {
 	w := g.word.Add(-t.delta())
 	if w&gateClosed != 0 && countOf(w, 0)+countOf(w, 1) == 0 {
@@ -95,8 +88,14 @@ func (g *gate) empty() bool {
 	return countOf(w, 0)+countOf(w, 1) == 0
 }
 
-// barrier waits until every frame that is inside now has left, but for own
-// (phase by phase): the frames the caller itself stands in.
+// alone reports whether nobody is inside but own (phase by phase): the frames the
+// caller itself stands in.
+func (g *gate) alone(own [2]uint64) bool {
+	w := g.word.Load()
+	return countOf(w, 0) <= own[0] && countOf(w, 1) <= own[1]
+}
+
+// barrier waits until every frame that is inside now has left, but for own.
 func (g *gate) barrier(ctx context.Context, own [2]uint64) error {
 	g.mu.Lock()
 	if g.turn == nil {
@@ -108,19 +107,29 @@ func (g *gate) barrier(ctx context.Context, own [2]uint64) error {
 	case turn <- struct{}{}:
 		defer func() { <-turn }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return context.Cause(ctx)
 	}
+	// New frames enter in the other phase: those that a barrier which gave up has
+	// left there go first, then everybody who is inside.
 	old := phaseOf(g.word.Load())
+	if err := g.left(ctx, 1-old, own); err != nil {
+		return err
+	}
 	if old == 0 {
 		g.word.Or(gatePhase)
 	} else {
 		g.word.And(^uint64(gatePhase))
 	}
+	return g.left(ctx, old, own)
+}
+
+// left waits until no frame is inside in phase t but for own.
+func (g *gate) left(ctx context.Context, t ticket, own [2]uint64) error {
 	defer g.word.And(^uint64(gateWaited))
 	for {
 		g.mu.Lock()
 		g.word.Or(gateWaited)
-		if countOf(g.word.Load(), old) <= own[old] {
+		if countOf(g.word.Load(), t) <= own[t] {
 			g.mu.Unlock()
 			return nil
 		}
@@ -132,7 +141,7 @@ func (g *gate) barrier(ctx context.Context, own [2]uint64) error {
 		select {
 		case <-wake:
 		case <-ctx.Done():
-			return ctx.Err()
+			return context.Cause(ctx)
 		}
 	}
 }

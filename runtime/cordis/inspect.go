@@ -190,11 +190,11 @@ func (st *state) lacks(f *Fiber, n *need) string {
 	if r := n.slot.key.realm.String(); r != "" {
 		in = " in realm " + r
 	}
-	mine, tainted := st.shadow(f), st.markTaint(f)
+	tainted := st.markTaint(f)
 	for _, b := range n.slot.bindings {
 		g := b.ep.f
 		sh := st.shadow(g)
-		if b.withdrawn || g.phase != active || sh != nil && sh != mine {
+		if b.withdrawn || g.phase != active || sh != nil && !f.within(sh) {
 			continue
 		}
 		if tainted && g.taint == st.taint {

@@ -72,26 +72,60 @@ func (st *state) unsubscribe(n *need) {
 	st.drop(s)
 }
 
-// drop forgets a slot that nobody uses.
+// drop forgets a slot that nobody uses. An optional need does not keep its slot,
+// so another may have its key by now.
 func (st *state) drop(s *slot) {
-	if s.first == nil && len(s.claims) == 0 && len(s.bindings) == 0 {
+	if s.first == nil && len(s.claims) == 0 && len(s.bindings) == 0 && st.c.slots.get(s.key) == s {
 		st.c.slots.remove(s.key)
 	}
 }
 
-// shadow is the topmost ancestor that is not active, nil when all are. What a
+// shadow is the nearest ancestor that is not active, nil when all are. What a
 // fiber below it publishes is seen inside that ancestor's subtree only (N3).
 func (st *state) shadow(f *Fiber) *Fiber {
 	if st.mut.has(mutNoShadow) {
 		return nil
 	}
-	var top *Fiber
 	for a := f.parent; a != nil; a = a.parent {
 		if a.phase != active {
-			top = a
+			return a
 		}
 	}
-	return top
+	return nil
+}
+
+// within reports whether f lies below a.
+func (f *Fiber) within(a *Fiber) bool {
+	for p := f.parent; p != nil; p = p.parent {
+		if p == a {
+			return true
+		}
+	}
+	return false
+}
+
+// resolve is the binding of s that f sees: one of an active fiber that is
+// exposed or in a shadow in which f stands too. Of several, which are those of
+// versions of one entry, the one in the nearest shadow wins. With tainted set,
+// what markTaint has marked does not exist.
+func (st *state) resolve(f *Fiber, s *slot, tainted bool) *binding {
+	var best *binding
+	var in *Fiber
+	for _, b := range s.bindings {
+		g := b.ep.f
+		on := g.phase == active || st.mut.has(mutLateUnpublish) && g.phase >= leaving
+		if b.withdrawn || g.ep != b.ep || !on || tainted && g.taint == st.taint {
+			continue
+		}
+		sh := st.shadow(g)
+		if sh != nil && !f.within(sh) {
+			continue
+		}
+		if best == nil || sh != nil && (in == nil || sh.within(in)) {
+			best, in = b, sh
+		}
+	}
+	return best
 }
 
 // markTaint marks everything that ends when the older versions above f end:
@@ -154,7 +188,6 @@ func (st *state) target(f *Fiber) bool {
 	if len(f.needs) == 0 {
 		return true
 	}
-	var mine *Fiber
 	tainted, looked := false, false
 	for i := range f.needs {
 		n := &f.needs[i]
@@ -165,23 +198,13 @@ func (st *state) target(f *Fiber) bool {
 			return false
 		}
 		if !looked {
-			looked, mine, tainted = true, st.shadow(f), st.markTaint(f)
+			looked, tainted = true, st.markTaint(f)
 		}
-		var best *binding
-		for _, b := range n.slot.bindings {
-			g := b.ep.f
-			on := g.phase == active || st.mut.has(mutLateUnpublish) && (g.phase == leaving || g.phase == closing || g.phase == undoing)
-			if b.withdrawn || g.ep != b.ep || !on || tainted && g.taint == st.taint {
-				continue
-			}
-			if s := st.shadow(g); s == nil && best == nil || s != nil && s == mine {
-				best = b
-			}
-		}
-		if best == nil {
+		b := st.resolve(f, n.slot, tainted)
+		if b == nil {
 			return false
 		}
-		st.scratch = append(st.scratch, best)
+		st.scratch = append(st.scratch, b)
 	}
 	return true
 }

@@ -167,6 +167,7 @@ func (c *Container) drain(bound int) []command {
 		s.mu.Unlock()
 		for _, ev := range batch {
 			c.st.step(ev)
+			c.st.sweep()
 		}
 		c.st.refresh()
 		s.mu.Lock()
@@ -202,6 +203,9 @@ func (st *state) step(ev *event) {
 		if ev.last {
 			st.takeover(ev.f)
 		}
+		if st.mut.has(mutLazyLeave) && ev.f.phase == active && !st.same(ev.f) {
+			st.leave(ev.f)
+		}
 		st.mark(ev.f)
 	case evProvide:
 		ev.err = st.provide(ev.ctx, ev.eff)
@@ -223,12 +227,9 @@ func (goroutines) start(c *Container, cmds []command) {
 func (c *Container) carry(cmd command) {
 	ended := false
 	defer func() {
-		if !ended { // plugin code called Goexit: its work is over all the same
-			switch cmd.kind {
-			case cmdStage, cmdStop:
-				c.post(&event{kind: evStage, ep: cmd.ep, last: true, err: errGoexit})
-			case cmdUndo:
-				c.post(&event{kind: evUndone, eff: cmd.eff, last: cmd.again, err: errGoexit})
+		if !ended {
+			if ev := aborted(cmd); ev != nil {
+				c.post(ev)
 			}
 		}
 	}()
@@ -263,6 +264,19 @@ func (c *Container) carry(cmd command) {
 		ended = false
 		c.exec.start(c, append(out[:mine:mine], out[mine+1:]...))
 		cmd = next
+	}
+}
+
+// aborted is the event of a command in which plugin code called Goexit: its work
+// is over all the same.
+func aborted(cmd command) *event {
+	switch cmd.kind {
+	case cmdStage, cmdStop:
+		return &event{kind: evStage, ep: cmd.ep, last: true, err: errGoexit}
+	case cmdUndo:
+		return &event{kind: evUndone, eff: cmd.eff, last: cmd.again, err: errGoexit}
+	default:
+		return nil
 	}
 }
 
@@ -304,7 +318,7 @@ func (c *Container) stage(ep *episode) *event {
 	var undo seams.Undo
 	ev.err = contain(func() (err error) {
 		if ep.run == nil {
-			cfg, err := f.config(ctx)
+			cfg, err := f.config(ctx, f.raw, f.resolve)
 			if err != nil {
 				return err
 			}
@@ -341,12 +355,11 @@ func (c *Container) stage(ep *episode) *event {
 	return ev
 }
 
-// config resolves the raw configuration for one activation.
-func (f *Fiber) config(ctx *Context) (any, error) {
-	raw := f.raw
-	if f.resolve != nil {
+// config makes the configuration of one activation: resolved, then validated.
+func (f *Fiber) config(ctx *Context, raw any, resolve func(*Context) (any, error)) (any, error) {
+	if resolve != nil {
 		var err error
-		if raw, err = f.resolve(ctx); err != nil {
+		if raw, err = resolve(ctx); err != nil {
 			return nil, err
 		}
 	}

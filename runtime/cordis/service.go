@@ -90,7 +90,7 @@ func (st *state) provide(ctx *Context, e *effect) error {
 		return seams.Errorf(seams.Clash, e.label(), "service %q is already provided by %s; declare `provide: [%q]` to see a clash before anything runs", e.name, o.label(), e.name)
 	}
 	e.bind.slot = s
-	ep.effects = append(ep.effects, e)
+	st.own(e)
 	st.bind(e.bind)
 	return nil
 }
@@ -270,19 +270,9 @@ func (ctx *Context) seen(name string) *binding {
 		return b
 	}
 	// Below an ancestor that is not active its own subtree is seen too (N3).
-	var best *binding
-	ctx.ep.f.c.do(func(st *state) {
-		mine := st.shadow(ctx.ep.f)
-		for _, b := range s.bindings {
-			if b.withdrawn || b.ep.f.ep != b.ep || b.ep.f.phase != active {
-				continue
-			}
-			if sh := st.shadow(b.ep.f); sh == nil && best == nil || sh != nil && sh == mine {
-				best = b
-			}
-		}
-	})
-	return best
+	var b *binding
+	ctx.ep.f.c.do(func(st *state) { b = st.resolve(ctx.ep.f, s, st.markTaint(ctx.ep.f)) })
+	return b
 }
 
 // Services returns the names this context can resolve now, in no order. It is

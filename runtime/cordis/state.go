@@ -79,12 +79,13 @@ func (e *entry) undecided() (hold, next *Fiber) {
 
 // episode is one activation of a fiber, from begin to inactive.
 type episode struct {
-	f      *Fiber
-	stamp  uint64 // the scheduler's clock at begin; grows along every wait edge
-	view   []*binding
-	relied int // consumers, counted once for each binding their view names
-	run    *stages
-	inApp  bool // a stage of Apply runs
+	f        *Fiber
+	stamp    uint64 // the scheduler's clock at begin; grows along every wait edge
+	view     []*binding
+	relied   int // consumers, counted once for each binding their view names
+	run      *stages
+	inApp    bool // a stage of Apply runs
+	diverted bool // its steps were ended: it cannot finish any more
 
 	effects  []*effect
 	done     int                       // effects that are done and not yet dropped
@@ -163,6 +164,7 @@ type state struct {
 	root  *Fiber
 
 	dirty   []*Fiber
+	spare   []*Fiber // the array that dirty does not use
 	begins  []*Fiber
 	young   []*Fiber // installed fibers whose entry has an older version
 	touched bool     // a view or a phase changed since young were looked at
@@ -181,6 +183,12 @@ type state struct {
 	taint                         uint64
 	scratch                       []*binding
 	visits                        uint64 // fibers looked at, for scale assertions
+}
+
+// own records e as the newest effect of its episode.
+func (st *state) own(e *effect) {
+	e.ep.effects = append(e.ep.effects, e)
+	st.trace("own", e.ep.f, e)
 }
 
 func (st *state) tick() uint64 { st.clock++; return st.clock }
@@ -209,10 +217,9 @@ func (st *state) moved(f *Fiber, old State) {
 	}
 }
 
-// refresh carries the consequences of the events of this batch to their end:
-// every active fiber whose view is no longer its target leaves, to a fixpoint
-// (N6), before any fiber begins.
-func (st *state) refresh() {
+// sweep ends an event: every active fiber whose view is no longer its target
+// leaves, to a fixpoint, before the next event is looked at (N6).
+func (st *state) sweep() {
 	for {
 		if st.touched && len(st.young) > 0 {
 			st.touched = false
@@ -220,39 +227,34 @@ func (st *state) refresh() {
 				st.markTree(f)
 			}
 		}
-		if len(st.dirty) == 0 && len(st.begins) == 0 {
+		if len(st.dirty) == 0 {
 			break
 		}
-		for len(st.dirty) > 0 {
-			batch := st.dirty
-			st.dirty = nil
-			for i, f := range batch {
-				f.dirty = false
-				st.visits++
-				switch f.phase {
-				case active:
-					if f != st.root && !st.same(f) {
-						st.leave(f)
-						if st.mut.has(mutLazyLeave) {
-							for _, g := range batch[i+1:] {
-								g.dirty = false
-								st.out = append(st.out, command{kind: cmdPoke, f: g})
-							}
-							for _, g := range st.dirty {
-								g.dirty = false
-								st.out = append(st.out, command{kind: cmdPoke, f: g})
-							}
-							st.dirty = nil
-						}
-					}
-				case pending:
-					st.begins = append(st.begins, f)
-				}
-				if st.mut.has(mutLazyLeave) && f.phase == leaving {
-					break
-				}
+		batch := st.dirty
+		st.dirty, st.spare = st.spare[:0], nil
+		for _, f := range batch {
+			f.dirty = false
+			st.visits++
+			switch {
+			case f.phase == pending:
+				st.begins = append(st.begins, f)
+			case f.phase != active || f == st.root || st.same(f):
+			case st.mut.has(mutLazyLeave):
+				st.out = append(st.out, command{kind: cmdPoke, f: f})
+			default:
+				st.leave(f)
 			}
 		}
+		clear(batch)
+		st.spare = batch
+	}
+	st.trace("event", nil, nil)
+}
+
+// refresh ends a batch of events: what can begin begins, and what has changed
+// is shown.
+func (st *state) refresh() {
+	for len(st.begins) > 0 {
 		begins := st.begins
 		st.begins = nil
 		for _, f := range begins {
@@ -260,8 +262,10 @@ func (st *state) refresh() {
 				st.begin(f)
 			}
 		}
+		st.sweep()
 	}
 	st.publish()
+	st.trace("batch", nil, nil)
 	st.resolveWaits()
 }
 
@@ -312,9 +316,9 @@ func (st *state) staged(ev *event) {
 	switch {
 	case ev.err != nil && !(f.retired && seams.CodeOf(ev.err) == seams.InactiveEffect):
 		st.fail(f, ev.err)
-	case f.retired || !st.mut.has(mutNoRecheck) && !st.same(f):
+	case f.retired || ep.diverted || !st.mut.has(mutNoRecheck) && !st.same(f):
 		if !ev.last {
-			ep.inApp = true
+			ep.diverted, ep.inApp = true, true
 			st.out = append(st.out, command{kind: cmdStop, f: f, ep: ep})
 			return
 		}
@@ -329,6 +333,7 @@ func (st *state) staged(ev *event) {
 
 func (st *state) fail(f *Fiber, err error) {
 	f.failed, f.err = true, err
+	st.trace("fault", f, nil)
 	st.blame(Report{Fiber: f, Phase: "apply", Err: err})
 	if st.mut.has(mutSkipPrefix) {
 		f.ep.effects = nil
@@ -388,6 +393,7 @@ func (st *state) retire(f *Fiber) {
 	}
 	f.retired = true
 	st.touched = true
+	st.trace("retire", f, nil)
 	if st.mut.has(mutRetiringMissed) && f.ep != nil {
 		st.release(f.ep)
 	}
@@ -432,6 +438,7 @@ func (st *state) tryClose(f *Fiber) {
 		return
 	}
 	st.out = append(st.out, command{kind: cmdDrain, f: f, ep: ep})
+	st.refuse(ep)
 }
 
 func (st *state) startUndo(f *Fiber) {
@@ -439,6 +446,7 @@ func (st *state) startUndo(f *Fiber) {
 		return
 	}
 	f.phase = undoing
+	st.trace("undoing", f, nil)
 	if !st.mut.has(mutLateListener) {
 		f.ep.mute = true
 		st.relist(f.ep)
@@ -487,6 +495,7 @@ func (st *state) nextUndo(f *Fiber) {
 				st.unlist(e.hook)
 			}
 		case childEffect:
+			st.trace("undo", f, e)
 			st.retire(e.child)
 			if e.child.phase != removed && !st.mut.has(mutChildNotWaited) {
 				ep.waiting = e
@@ -495,7 +504,6 @@ func (st *state) nextUndo(f *Fiber) {
 			if e.state == finished {
 				continue
 			}
-			st.trace("undo", f, e)
 		case userEffect:
 			st.trace("undo", f, e)
 			e.state = running
@@ -548,6 +556,7 @@ func (st *state) finishEffect(e *effect, err error) {
 	}
 	e.state, e.err = finished, err
 	ep := e.ep
+	st.trace("undone", ep.f, e)
 	ep.done++
 	if n := len(ep.effects); n > 0 && ep.effects[n-1] == e {
 		ep.effects = ep.effects[:n-1]
@@ -564,13 +573,13 @@ func (st *state) inactive(f *Fiber) {
 	old := f.state()
 	ep := f.ep
 	ep.over.Store(true)
-	if !(f.retired && st.mut.has(mutRetiringMissed)) {
-		st.release(ep)
-	}
 	f.ep, f.phase = nil, pending
 	st.transit--
 	st.trace("inactive", f, nil)
 	st.moved(f, old)
+	if !(f.retired && st.mut.has(mutRetiringMissed)) {
+		st.release(ep)
+	}
 	if f.retired {
 		st.tryRemove(f)
 	} else {

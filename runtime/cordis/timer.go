@@ -68,13 +68,7 @@ func (k *clock) stop(c context.Context) error {
 	if stopped {
 		return nil
 	}
-	var own [2]uint64
-	framesOf(c, func(f *frame) {
-		if f.ep == k.ctx.ep && f.kind == callFrame {
-			own[f.ticket]++
-		}
-	})
-	return k.ctx.ep.gate.barrier(c, own)
+	return k.ctx.ep.framesLeft(c)
 }
 
 // Timeout runs fn once, after d. The undo cancels it (C-72).

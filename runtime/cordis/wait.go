@@ -15,6 +15,7 @@ const (
 	gone
 	goneAll
 	effectDone
+	framesGone
 	restOfAll
 )
 
@@ -26,6 +27,7 @@ type Done struct {
 	f    *Fiber
 	ent  *entry
 	eff  *effect
+	ep   *episode // framesGone
 	what waitKind
 }
 
@@ -34,7 +36,8 @@ type waiter struct {
 	d    *Done
 	ch   chan struct{}
 	err  error
-	from []*episode
+	from []*episode // those whose code the waiter stands in
+	undo *episode   // the one whose undo it stands in
 }
 
 // Wait returns nil when it has happened; the error of the fiber or the undo it
@@ -52,20 +55,16 @@ func (d *Done) Wait(ctx context.Context) error {
 	d.c.do(func(st *state) {
 		// Consequences of earlier events of this batch are not yet drawn: ask for
 		// the waiter to be looked at when they are.
-		if len(st.dirty) == 0 {
+		if len(st.dirty) == 0 && len(st.begins) == 0 {
 			if over, w.err = st.resolved(d); over {
 				return
 			}
 		}
-		if w.from = st.blocking(ctx); st.deadlock(w) {
+		if w.err = st.admit(ctx, w); w.err != nil {
 			over = true
-			w.err = seams.Errorf(seams.WouldDeadlock, "cordis.Wait", "%s cannot end before this call returns; ask for it and return", d.subject())
 			return
 		}
 		w.ch = make(chan struct{})
-		for _, ep := range w.from {
-			ep.waits = append(ep.waits, w)
-		}
 		st.enlist(w)
 	})
 	if over {
@@ -86,8 +85,74 @@ func (d *Done) Wait(ctx context.Context) error {
 	return w.err
 }
 
+// admit records that the frames w stands in wait; WOULD_DEADLOCK if that would
+// be for themselves.
+func (st *state) admit(ctx context.Context, w *waiter) error {
+	framesOf(ctx, func(f *frame) {
+		if f.kind == undoFrame && w.undo == nil {
+			w.undo = f.ep
+		}
+		if (f.kind != bodyFrame || f.ep.inApp) && !slices.Contains(w.from, f.ep) {
+			w.from = append(w.from, f.ep)
+		}
+	})
+	if st.deadlock(w) {
+		return w.d.deadlock()
+	}
+	for _, ep := range w.from {
+		ep.waits = append(ep.waits, w)
+	}
+	return nil
+}
+
+func (d *Done) deadlock() error {
+	return seams.Errorf(seams.WouldDeadlock, "cordis.Wait", "%s cannot end before this call returns; ask for it and return", d.subject())
+}
+
+// refuse ends the waits of ep's frames that have become waits for themselves,
+// because ep now waits for those frames.
+func (st *state) refuse(ep *episode) {
+	for _, w := range slices.Clone(ep.waits) {
+		if w.ch != nil && st.deadlock(w) {
+			w.err = w.d.deadlock()
+			st.dismiss(w)
+			close(w.ch)
+		}
+	}
+}
+
+func (st *state) retract(w *waiter) {
+	for _, ep := range w.from {
+		ep.waits = without(ep.waits, w)
+	}
+}
+
+// framesLeft waits until the calls that are inside ep now have returned, but for
+// those the caller stands in.
+func (ep *episode) framesLeft(ctx context.Context) error {
+	var own [2]uint64
+	framesOf(ctx, func(f *frame) {
+		if f.ep == ep && f.kind == callFrame {
+			own[f.ticket]++
+		}
+	})
+	if ep.gate.alone(own) {
+		return nil
+	}
+	c := ep.f.c
+	w := &waiter{d: &Done{c: c, f: ep.f, ep: ep, what: framesGone}}
+	var err error
+	if c.do(func(st *state) { err = st.admit(ctx, w) }); err != nil {
+		return err
+	}
+	defer c.do(func(st *state) { st.retract(w) })
+	return ep.gate.barrier(ctx, own)
+}
+
 func (d *Done) subject() string {
 	switch {
+	case d.what == framesGone:
+		return "a call inside " + d.f.label()
 	case d.eff != nil:
 		return d.eff.label() + " of " + d.f.label()
 	case d.f != nil:
@@ -115,9 +180,7 @@ func (st *state) enlist(w *waiter) {
 }
 
 func (st *state) dismiss(w *waiter) {
-	for _, ep := range w.from {
-		ep.waits = without(ep.waits, w)
-	}
+	st.retract(w)
 	switch w.d.what {
 	case restOfAll:
 		st.idle = without(st.idle, w)
@@ -216,20 +279,6 @@ func (st *state) answer(w *waiter) {
 	close(w.ch)
 }
 
-// blocking returns the episodes whose code the waiter stands in and that cannot
-// be undone before it returns.
-func (st *state) blocking(ctx context.Context) []*episode {
-	var out []*episode
-	framesOf(ctx, func(f *frame) {
-		if f.kind != bodyFrame || f.ep.inApp {
-			if !slices.Contains(out, f.ep) {
-				out = append(out, f.ep)
-			}
-		}
-	})
-	return out
-}
-
 // deadlock searches everything the waiter would wait for: consumers and
 // children of what is to end, providers of what is to become ready, and what
 // explicit waits inside those wait for. It is a deadlock if the waiter's own
@@ -238,15 +287,17 @@ func (st *state) deadlock(w *waiter) bool {
 	if len(w.from) == 0 {
 		return false
 	}
-	s := search{st: st, from: w.from, ends: map[*Fiber]bool{}, begins: map[*Fiber]bool{}}
+	s := search{st: st, w: w, from: w.from, ends: map[*Fiber]bool{}, begins: map[*Fiber]bool{}, waited: map[*episode]bool{}}
 	return s.wait(w.d)
 }
 
 type search struct {
 	st     *state
+	w      *waiter
 	from   []*episode
 	ends   map[*Fiber]bool
 	begins map[*Fiber]bool
+	waited map[*episode]bool
 }
 
 func (s *search) wait(d *Done) bool {
@@ -268,10 +319,13 @@ func (s *search) wait(d *Done) bool {
 			return s.end(d.eff.child)
 		}
 		ep := d.eff.ep
-		if ep.f.ep == ep && ep.f.phase >= leaving {
+		if d.eff.state == live { // undone with its owner
 			return s.end(ep.f)
 		}
-		return ep.current != nil && slices.Contains(s.from, ep)
+		// Its undo runs, or its turn comes when the one that runs has ended.
+		return s.w.undo == ep || s.waits(ep)
+	case framesGone:
+		return d != s.w.d && slices.Contains(s.from, d.ep) || s.waits(d.ep)
 	default:
 		// Rest of all: every frame that keeps something from closing.
 		return slices.ContainsFunc(s.from, func(ep *episode) bool {
@@ -321,6 +375,10 @@ func (s *search) consumers(ep *episode) bool {
 }
 
 func (s *search) waits(ep *episode) bool {
+	if s.waited[ep] {
+		return false
+	}
+	s.waited[ep] = true
 	return slices.ContainsFunc(ep.waits, func(w *waiter) bool { return s.wait(w.d) })
 }
 

@@ -1,0 +1,204 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"runtime/debug"
+	"strings"
+	"syscall"
+
+	"github.com/ouro-run/ouro/seams"
+)
+
+// Exit codes.
+const (
+	exitDone     = 0
+	exitFailed   = 1
+	exitUsage    = 2
+	exitProvider = 3
+	exitRefused  = 4
+	exitLimit    = 5
+	exitTimeout  = 124
+	exitSignal   = 128 // plus the signal's number
+)
+
+// program is one invocation: what a command reads and writes.
+type program struct {
+	stdin          io.Reader
+	stdout, stderr io.Writer
+	env            []string
+	dir            string // working directory
+}
+
+// command is one word of the command line.
+type command struct {
+	name, args, summary string
+	run                 func(ctx context.Context, p *program, args []string) int
+}
+
+func commands() []command {
+	return []command{
+		{"demo", "", "watch an agent write, mount, use, repair and remove its own tool; no key, no network", demo},
+		{"run", "[flags] \"task\"", "run one task", run},
+		{"check", "[file]", "say everything that is wrong with a composition", check},
+		{"inspect", "[file]", "show the container that a composition makes", inspect},
+		{"explain", "[CODE]", "say what an error code means and what to do", explain},
+		{"version", "", "print the version", printVersion},
+		{"help", "[command]", "print this, or a command's flags", nil},
+	}
+}
+
+func main() {
+	dir, err := os.Getwd()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "ouro: the working directory cannot be read:", err)
+		os.Exit(exitUsage)
+	}
+	p := &program{stdin: os.Stdin, stdout: os.Stdout, stderr: os.Stderr, env: os.Environ(), dir: dir}
+	os.Exit(p.main(os.Args[1:]))
+}
+
+// main runs one command and answers the exit code. The first SIGINT or SIGTERM
+// ends the command's context; a second one ends the process.
+func (p *program) main(args []string) int {
+	if len(args) == 0 {
+		return p.help(p.stderr, exitUsage)
+	}
+	switch name := args[0]; name {
+	case "help", "-h", "-help", "--help":
+		if len(args) > 1 {
+			return p.main([]string{args[1], "-h"})
+		}
+		return p.help(p.stdout, exitDone)
+	case "-v", "-version", "--version":
+		args[0] = "version"
+	}
+	for _, c := range commands() {
+		if c.name == args[0] && c.run != nil {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			signals := make(chan os.Signal, 1)
+			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			defer signal.Stop(signals)
+			go func() {
+				if s, ok := <-signals; ok {
+					signal.Stop(signals)
+					cancel(signalled{s.(syscall.Signal)})
+				}
+			}()
+			defer close(signals)
+			return c.run(ctx, p, args[1:])
+		}
+	}
+	fmt.Fprintf(p.stderr, "ouro: there is no command %q; ouro help lists those there are\n", args[0])
+	return exitUsage
+}
+
+// signalled is the cause of a context that a signal has ended.
+type signalled struct{ sig syscall.Signal }
+
+func (s signalled) Error() string { return "signal: " + s.sig.String() }
+
+func (p *program) help(w io.Writer, code int) int {
+	fmt.Fprint(w, "Ouro runs agents that can inspect and change their own container.\n\nusage: ouro <command>\n\n")
+	for _, c := range commands() {
+		fmt.Fprintf(w, "  %-22s %s\n", strings.TrimSpace(c.name+" "+c.args), c.summary)
+	}
+	fmt.Fprint(w, "\nexit codes: 0 done, 1 failed, 2 usage or configuration, 3 provider or credentials,\n4 refused by policy, 5 limit reached, 124 timeout, 130/143 signals\n")
+	return code
+}
+
+// flags makes the flag set of a command. Flags may stand before and after
+// arguments.
+func (p *program) flags(name string) *flag.FlagSet {
+	fs := flag.NewFlagSet("ouro "+name, flag.ContinueOnError)
+	fs.SetOutput(p.stderr)
+	return fs
+}
+
+// parse reads flags and arguments; done says that the command is over with code.
+func parse(fs *flag.FlagSet, args []string) (rest []string, code int, done bool) {
+	for len(args) > 0 {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, exitDone, true
+			}
+			return nil, exitUsage, true
+		}
+		args = fs.Args()
+		for len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-")) {
+			rest, args = append(rest, args[0]), args[1:]
+		}
+	}
+	return rest, 0, false
+}
+
+// fail prints an error and answers its exit code.
+func (p *program) fail(err error) int {
+	fmt.Fprintln(p.stderr, "ouro:", err)
+	if code := seams.CodeOf(err); code != seams.Unknown {
+		fmt.Fprintf(p.stderr, "      ouro explain %s says more\n", code)
+	}
+	return exitOf(seams.CodeOf(err), exitUsage)
+}
+
+// exitOf is the exit code of an error code.
+func exitOf(code seams.Code, otherwise int) int {
+	switch code {
+	case seams.Auth, seams.MissingCredential, seams.InvalidCredential, seams.NoAdapter, seams.NoModel, seams.Quota,
+		seams.RateLimit, seams.Server, seams.Transport, seams.StreamClosed, seams.MalformedResponse, seams.EmptyResponse, seams.Timeout:
+		return exitProvider
+	case seams.NotPermitted:
+		return exitRefused
+	}
+	if strings.HasPrefix(string(code), "HTTP_") {
+		return exitProvider
+	}
+	return otherwise
+}
+
+func version() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" && info.Main.Version != "(devel)" {
+		return strings.TrimPrefix(info.Main.Version, "v")
+	}
+	return "0.1.0-dev"
+}
+
+func printVersion(_ context.Context, p *program, _ []string) int {
+	fmt.Fprintln(p.stdout, "ouro", version())
+	return exitDone
+}
+
+// terminal reports whether w is a terminal that may be written to at will.
+func (p *program) terminal(w any) bool {
+	f, ok := w.(*os.File)
+	if !ok || p.getenv("TERM") == "dumb" {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && info.Mode()&os.ModeCharDevice != 0
+}
+
+func (p *program) getenv(name string) string {
+	for _, kv := range p.env {
+		if k, v, ok := strings.Cut(kv, "="); ok && k == name {
+			return v
+		}
+	}
+	return ""
+}
+
+func (p *program) environment() map[string]string {
+	env := map[string]string{}
+	for _, kv := range p.env {
+		if k, v, ok := strings.Cut(kv, "="); ok {
+			env[k] = v
+		}
+	}
+	return env
+}

@@ -1,0 +1,86 @@
+package config
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ouro-run/ouro/runtime/schema"
+)
+
+// Expr is a `!!js` expression that has not been evaluated.
+type Expr struct {
+	Source string // never blank
+	Pos    Pos
+}
+
+// Interpolate returns a copy of v in which each [Expr] is replaced by what eval
+// answers for its source, which must be JSON without loss; nil stands for
+// undefined. All expressions are evaluated, in order of their keys, each time.
+// The error lists each that failed with its place.
+func Interpolate(v any, eval func(source string) (any, error)) (any, error) {
+	var faults Faults
+	out := interpolate(v, eval, &faults)
+	if err := faults.err(); err != nil {
+		return nil, err
+	}
+	return out, nil
+}
+
+func interpolate(v any, eval func(string) (any, error), faults *Faults) any {
+	switch v := v.(type) {
+	case Expr:
+		out, err := eval(v.Source)
+		if err == nil {
+			out, err = schema.JSON(out)
+		}
+		if err != nil {
+			*faults = append(*faults, Fault{Pos: v.Pos, Msg: fmt.Sprintf("!!js %s: %s", brief(v.Source), err)})
+		}
+		return out
+	case []any:
+		out := make([]any, len(v))
+		for i := range v {
+			out[i] = interpolate(v[i], eval, faults)
+		}
+		return out
+	case map[string]any:
+		out := make(map[string]any, len(v))
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			out[k] = interpolate(v[k], eval, faults)
+		}
+		return out
+	}
+	return v
+}
+
+// brief cuts a text for a message.
+func brief(s string) string {
+	const most = 60
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return strings.Join(strings.Fields(s), " ")
+}
+
+// equal compares values that may hold Expr; where an expression stands does not
+// matter.
+func equal(a, b any) bool {
+	switch a := a.(type) {
+	case Expr:
+		b, ok := b.(Expr)
+		return ok && a.Source == b.Source
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, equal)
+	case map[string]any:
+		b, ok := b.(map[string]any)
+		return ok && maps.EqualFunc(a, b, equal)
+	}
+	switch b.(type) {
+	case Expr, []any, map[string]any:
+		return false
+	}
+	return a == b
+}
