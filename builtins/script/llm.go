@@ -318,7 +318,9 @@ var streamEvent = event{
 				return nil, err
 			}
 			options["signal"] = ctx
-			inner := sandbox.AsyncFunc(func(ctx context.Context, args []any) (any, error) {
+			// The stream that next answers is read after the call of next, under the
+			// request's context.
+			inner := sandbox.AsyncFunc(func(_ context.Context, args []any) (any, error) {
 				if v := arg(args, 0); v != nil {
 					changed, _, err := request(fmt.Sprintf("next of %s", llm.StreamEvent.Name), v)
 					if err != nil {

@@ -158,7 +158,7 @@ func (s *story) event(e events.Event) {
 			if r.Error != nil {
 				mark = "  ✗    "
 			}
-			lines := strings.Split(strings.TrimRight(r.Message.Content.Text(), "\n"), "\n")
+			lines := strings.Split(strings.TrimRight(resultText(r.Message), "\n"), "\n")
 			for i, line := range lines {
 				if i == 8 {
 					s.say("       … %d more lines", len(lines)-i)
@@ -194,7 +194,7 @@ func (s *story) end(before, after []string) error {
 		return fmt.Errorf("the container is not what it was before:\n%s\n--\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
 	}
 	s.say("The container is what it was before: %d fibers, services and listeners, each compared; nothing of the", len(before))
-	s.say("agent's tools is left, no file was written, and the temporary folder is gone.")
+	s.say("agent's tools is left, no file was written, and the temporary folder is removed.")
 	s.say("")
 	s.say("Next: ouro help, and README.md for a first plugin in ten lines.")
 	return nil

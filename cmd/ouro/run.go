@@ -264,9 +264,20 @@ func (o *output) progress(e events.Event) {
 		}
 	case events.ToolResult.Name:
 		if r, err := events.ToolResult.Decode(e); err == nil && r.Error != nil {
-			fmt.Fprintf(w, "  ✗ %s\n", brief(r.Message.Content.Text(), 160))
+			fmt.Fprintf(w, "  ✗ %s\n", brief(resultText(r.Message), 160))
 		}
 	}
+}
+
+// resultText is the text of the tool results in a message.
+func resultText(m llm.Message) string {
+	var out []string
+	for _, b := range m.Content {
+		if r, ok := b.(llm.ToolResult); ok {
+			out = append(out, r.Content.Text())
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 func brief(s string, n int) string {
