@@ -13,6 +13,7 @@ func Plugin() *cordis.Plugin {
 		var store events.Store = events.NewMemory(events.Options{
 			Bus:       ctx,
 			Contained: func(_ context.Context, err error) { ctx.Report("observer", "session", err) },
+			Enforce:   true,
 		})
 		_, err := cordis.Provide(ctx, events.Key, store)
 		return err
