@@ -233,6 +233,21 @@ var suite = []test{
 		_, err := x.Append(ctx, raw("x/y", "{}"))
 		return all(err, is("inner", inner, seams.ReentrantAppend), equal("len", x.Len(), 1), equal("seen", *seen, []string{"created a", "0 x/y"}))
 	}},
+	{"E-09 what an observer began may append once the notice was given", func(ctx context.Context, s *stage) error {
+		var later context.Context
+		undo, err := events.Appended.On(s.owner, func(ctx context.Context, _ events.Notice, _ none) (struct{}, error) {
+			later = ctx
+			return struct{}{}, nil
+		})
+		if err != nil {
+			return err
+		}
+		x := s.session(ctx, "a")
+		put(ctx, x, raw("x/y", "{}"))
+		err = undo(ctx)
+		_, err2 := x.Append(context.WithoutCancel(later), raw("x/z", "{}"))
+		return all(err, err2, x.Close(later), equal("len", x.Len(), 2))
+	}},
 	{"E-10 E-17 state: the last todo list, header and context count, and are not on the surface", func(ctx context.Context, s *stage) error {
 		x := s.session(ctx, "a")
 		head := func(model string, reason events.HeaderReason) events.Draft {

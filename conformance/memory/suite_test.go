@@ -29,7 +29,7 @@ func run(t *testing.T, checks []harness.Check) {
 
 func byText(now func() time.Time) memory.Store { return memory.New(memory.Options{Now: now}) }
 func bySimilarity(now func() time.Time) memory.Store {
-	return memory.New(memory.Options{Now: now, Embedder: memory.TermHash(4096)})
+	return memory.New(memory.Options{Now: now, Embedder: memory.TermHash(512)})
 }
 func working() memory.WorkingStore { return memory.New(memory.Options{}) }
 

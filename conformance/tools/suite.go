@@ -770,6 +770,28 @@ var suite = []test{
 		gone := s.reg.Execute(ctx, tools.Call{ID: "c", Name: "slow"})
 		return all(err, equal("ran before close returned", ran, "body final"), succeeds(r, "old code", "old code"), fails(gone, seams.UnknownTool, "slow"))
 	}},
+	{"T-31 a body is ended and waited for when a listener answers without it", func(ctx context.Context, s *stage) error {
+		begun, left := make(chan struct{}), make(chan struct{})
+		s.tool(func(ctx context.Context, _ *tools.Exec, _ any) (any, error) {
+			close(begun)
+			<-ctx.Done()
+			time.Sleep(10 * time.Millisecond)
+			s.note("end")
+			return "late", nil
+		})
+		s.around(func(ctx context.Context, _ *tools.Exec, next func(context.Context) (*tools.Result, error)) (*tools.Result, error) {
+			go func() {
+				defer close(left)
+				_, _ = next(context.WithoutCancel(ctx))
+			}()
+			<-begun
+			return tools.Success("mine"), nil
+		})
+		r := s.call(ctx, nil)
+		err := equal("ran", s.ran(), "body end")
+		<-left
+		return all(err, succeeds(r, "mine", "mine"))
+	}},
 	{"a drain deadline ends the body: UNLOADED", func(ctx context.Context, s *stage) error {
 		owner := s.bus.Owner("mount", nil)
 		must(s.reg.Register(owner, tools.Definition{Name: "slow", Execute: func(ctx context.Context, _ *tools.Exec, _ any) (any, error) {

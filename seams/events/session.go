@@ -4,6 +4,7 @@ import (
 	"context"
 	"iter"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/llm"
@@ -103,12 +104,18 @@ func (s *session) reentrant(did string) error {
 	return seams.Errorf(seams.ReentrantAppend, "events", "an observer %s session %q from within its notice; do it after the notice has returned", did, s.id)
 }
 
-// within marks the context of an observer's call.
-type within struct{ *session }
+// noticeKey is the key under which the context of an observer's call says, with
+// an *atomic.Bool, whether the notice is still being given.
+type noticeKey struct{ *session }
+
+func (s *session) within(ctx context.Context) bool {
+	giving, ok := ctx.Value(noticeKey{s}).(*atomic.Bool)
+	return ok && giving.Load()
+}
 
 // Append implements [Session].
 func (s *session) Append(ctx context.Context, d Draft) (Event, error) {
-	if ctx.Value(within{s}) != nil {
+	if s.within(ctx) {
 		return Event{}, s.reentrant("appended " + clip(d.Type) + " to")
 	}
 	data, err := encode(d)
@@ -134,13 +141,16 @@ func (s *session) Append(ctx context.Context, d Draft) (Event, error) {
 // tell brings observers up to date unless someone else is at it, and ends a
 // closed session once they are.
 func (s *session) tell(ctx context.Context) {
-	ctx = context.WithValue(context.WithoutCancel(ctx), within{s}, true)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.telling || s.ended {
 		return
 	}
 	s.telling = true
+	giving := new(atomic.Bool)
+	giving.Store(true)
+	defer giving.Store(false)
+	ctx = context.WithValue(context.WithoutCancel(ctx), noticeKey{s}, giving)
 	for s.known && s.told < s.log.Len() {
 		e := s.log.events[s.told]
 		s.mu.Unlock()
@@ -180,7 +190,7 @@ func (s *session) contain(ctx context.Context, err error) {
 
 // Flush implements [Session].
 func (s *session) Flush(ctx context.Context) error {
-	if ctx.Value(within{s}) != nil {
+	if s.within(ctx) {
 		return s.reentrant("flushed")
 	}
 	s.mu.Lock()
@@ -216,7 +226,12 @@ func (s *session) Close(ctx context.Context) error {
 	}
 	s.mu.Unlock()
 	s.tell(ctx)
-	if ctx.Value(within{s}) != nil {
+	select {
+	case <-s.done:
+		return nil
+	default:
+	}
+	if s.within(ctx) {
 		return nil // whoever tells the observers ends the session after them
 	}
 	select {

@@ -71,7 +71,7 @@ type Effort struct {
 }
 
 // RetryPolicy is data: it belongs to a route, is captured at registration and
-// read by whoever retries (dsh §3.7). Mode is "normal" or "always"; MaxRetries
+// read by whoever retries. Mode is "normal" or "always"; MaxRetries
 // and RetryableCodes count in normal mode only.
 type RetryPolicy struct {
 	Mode           string       `json:"mode"`

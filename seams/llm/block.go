@@ -8,7 +8,7 @@ import (
 )
 
 // Block is one piece of a message's content: Text, Reasoning, Image, ToolCall,
-// ToolResult, or OtherBlock for a kind this package does not know (dsh §3.2).
+// ToolResult, or OtherBlock for a kind this package does not know.
 type Block interface {
 	// Kind is the tag "type" of the block's JSON.
 	Kind() string

@@ -13,7 +13,7 @@ type Stream = iter.Seq2[Chunk, error]
 
 // Chunk is one of BlockStart, TextDelta, ReasoningDelta, ToolCallDelta,
 // BlockEnd, Usage and Finish; the union is closed. As JSON it is an object
-// with the tag "type" (dsh §3.1).
+// with the tag "type".
 type Chunk interface {
 	// Type is the tag: "block-start", "text-delta", "reasoning-delta",
 	// "tool-call-delta", "block-end", "usage" or "finish".

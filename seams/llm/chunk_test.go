@@ -13,7 +13,7 @@ import (
 	"github.com/ouro-run/ouro/seams/llm"
 )
 
-// The JSON of chunks, member by member (dsh §3.1).
+// The JSON of chunks, member by member.
 func TestChunkJSON(t *testing.T) {
 	wait := int64(0)
 	for text, c := range map[string]llm.Chunk{

@@ -85,8 +85,8 @@ func (o *owner) Visible() bool {
 }
 
 func (o *owner) Kin(other seams.Claim) bool {
-	p := other.(*owner)
-	return p != o && o.entry != "" && p.entry == o.entry
+	p, ok := other.(*owner)
+	return !ok || p != o && o.entry != "" && p.entry == o.entry
 }
 
 func (o *owner) Enter(ctx context.Context) (context.Context, func(), error) {

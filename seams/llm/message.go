@@ -17,7 +17,7 @@ const (
 	Assistant Role = "assistant"
 )
 
-// Message is one message of a conversation (dsh §3.2, M-57). It is immutable:
+// Message is one message of a conversation (M-57). It is immutable:
 // its identity is minted once and its content never changes.
 type Message struct {
 	ID      string  `json:"id"`

@@ -195,6 +195,14 @@ func TestRegistration(t *testing.T) {
 			t.Errorf("%q: %v", e.routes, err)
 		}
 	}
+	if err := h.Replace("new", "d"); !errors.Is(err, seams.DuplicateAdapter) {
+		t.Error(err)
+	}
+	for _, provider := range []string{"a", "new"} { // once a route, and never one
+		if _, code := who(t, w, nil, to(provider, "b")); code != seams.NoAdapter {
+			t.Errorf("%s still names the provider", provider)
+		}
+	}
 	if got := w.ListProviders(nil); len(got) != 3 || got[0].ID != "b" || got[1].ID != "c" {
 		t.Errorf("a failed replace changed something: %v", got)
 	}
@@ -240,6 +248,49 @@ func TestVisibility(t *testing.T) {
 	old.hidden, next.hidden = true, false
 	if got, _ := who(t, w, nil, to("p", "m")); got != "v2" {
 		t.Error(got)
+	}
+}
+
+// closing is an owner that is found and then refuses entry: its successor is
+// taken.
+type closing struct {
+	*owner
+	refused func()
+}
+
+func (c *closing) Claim() seams.Claim         { return c }
+func (c *closing) Kin(other seams.Claim) bool { return true }
+
+func (c *closing) Enter(context.Context) (context.Context, func(), error) {
+	c.refused()
+	return nil, nil, seams.Errorf(seams.InactiveEffect, "test", "closing")
+}
+
+func TestASuccessorIsTaken(t *testing.T) {
+	w := newWorld()
+	next := w.owner("next")
+	next.hidden = true
+	old := &closing{owner: w.owner("old")}
+	stays := false
+	old.refused = func() {
+		if !stays {
+			old.hidden, next.hidden = true, false
+		}
+	}
+	for _, c := range []struct {
+		o seams.Owner
+		a llm.Adapter
+	}{{next, says("next")}, {old, says("old")}} {
+		if _, err := w.RegisterAdapter(c.o, llm.Registration{Routes: []string{"p"}, Adapter: c.a}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got, _ := who(t, w, nil, to("p", "m")); got != "next" {
+		t.Error(got)
+	}
+	stays, old.hidden, next.hidden = true, false, true
+	if _, code := who(t, w, nil, to("p", "m")); code != seams.InactiveEffect {
+		t.Error(code)
 	}
 }
 

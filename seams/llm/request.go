@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// CallConfig is what chooses a model and tunes it (dsh §3.3). Zero values mean
+// CallConfig is what chooses a model and tunes it. Zero values mean
 // "not given".
 type CallConfig struct {
 	Provider        string   `json:"provider"`

@@ -20,6 +20,9 @@ var StreamEvent = seams.Event[*Request, Stream]{Name: "llm/stream", Mode: seams.
 // request's context has.
 func OnStream(o seams.Owner, fn func(ctx context.Context, req *Request, next func(context.Context) (Stream, error)) (Stream, error)) (seams.Undo, error) {
 	return StreamEvent.On(o, func(ctx context.Context, req *Request, next func(context.Context) (Stream, error)) (Stream, error) {
+		if request, ok := ctx.Value(requestKey{}).(context.Context); ok {
+			ctx = ofRequest(request)
+		}
 		frame, exit, err := o.Claim().Enter(ctx)
 		if err != nil {
 			return nil, err
@@ -39,6 +42,14 @@ func OnStream(o seams.Owner, fn func(ctx context.Context, req *Request, next fun
 			s(yield)
 		}, nil
 	})
+}
+
+// requestKey carries a request's context to its listeners: the one of a
+// listener's call ends with the call, before its stream is read.
+type requestKey struct{}
+
+func ofRequest(ctx context.Context) context.Context {
+	return context.WithValue(ctx, requestKey{}, ctx)
 }
 
 // PreparedCall is one request made ready: its route resolved, its adapter held
@@ -182,7 +193,7 @@ func (r *Registry) Stream(ctx context.Context, scope *seams.Scope, req Request) 
 // dispatch runs the waterfall and the stream it answers.
 func (r *Registry) dispatch(ctx context.Context, scope *seams.Scope, req Request, inner func(context.Context, Request) Stream) Stream {
 	return func(yield func(Chunk, error) bool) {
-		s, err := StreamEvent.Dispatch(ctx, r.bus, scope, &req, func(ctx context.Context) (Stream, error) {
+		s, err := StreamEvent.Dispatch(ofRequest(ctx), r.bus, scope, &req, func(ctx context.Context) (Stream, error) {
 			return inner(ctx, req), nil
 		})
 		if err == nil && s == nil {

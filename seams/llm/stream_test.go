@@ -101,6 +101,33 @@ func TestCancelIsAborted(t *testing.T) {
 	}
 }
 
+// M-21: a cancelled request is aborted, whatever the adapter makes of it; the
+// context of the stream counts beside the one it was prepared in.
+func TestCancelOfAPreparedStream(t *testing.T) {
+	w := newWorld()
+	w.add(t, adapterFunc(func(ctx context.Context, _ llm.Request) llm.Stream {
+		return func(yield func(llm.Chunk, error) bool) {
+			yield(valid[0], nil)
+			<-ctx.Done()
+			yield(nil, llm.NewError(seams.Transport, "closed"))
+		}
+	}), "p")
+	p, err := w.Prepare(t.Context(), nil, llm.CallConfig{Provider: "p", Model: "m"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var last llm.Chunk
+	for c := range p.Stream(ctx, to("p", "m")) {
+		last = c
+		cancel()
+	}
+	if f, ok := last.(llm.Finish); !ok || f.Reason.Kind != llm.Aborted || f.Reason.Failure.Code != seams.Transport {
+		t.Errorf("%+v", last)
+	}
+}
+
 // M-22, M-41: listeners wrap, reroute and replace; their failures stay errors.
 func TestMiddleware(t *testing.T) {
 	w := newWorld()

@@ -225,3 +225,33 @@ func TestPolicyOfACancelledCall(t *testing.T) {
 		t.Errorf("got %+v with %d posts and %d results", r.Error, posts, results)
 	}
 }
+
+// A context's scope is the nearest one given to it, plugins mounted through it
+// have it too, and what was registered in it goes with its plugin, once (S-01,
+// S-02, S-05, S-06).
+func TestScopesInTheContainer(t *testing.T) {
+	h := newHouse(t)
+	agent := seams.NewScope("agent", nil)
+	inner := seams.NewScope("inner", agent)
+	root := h.c.Root().WithScope(agent)
+	f, err := root.Plugin(h.plugin(func(ctx *cordis.Context) error {
+		_, err := h.reg.Register(ctx.WithScope(inner), tools.Definition{Name: "t", Execute: body("inner")})
+		return err
+	}, tools.Definition{Name: "t", Execute: body("agent")}), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.wait(f.Ready())
+	see := func(s *seams.Scope) any {
+		return h.reg.Execute(context.Background(), tools.Call{ID: "c", Name: "t", Scope: s}).Value
+	}
+	if see(nil) != nil || see(agent) != "agent" || see(inner) != "inner" || see(seams.NewScope("below", inner)) != "inner" {
+		t.Errorf("seen: %v, %v, %v", see(nil), see(agent), see(inner))
+	}
+	one, two := f.Dispose(), f.Dispose()
+	h.wait(one)
+	h.wait(two)
+	if see(agent) != nil || see(inner) != nil {
+		t.Errorf("after dispose: %v, %v", see(agent), see(inner))
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/ouro-run/ouro/runtime/schema"
 	"github.com/ouro-run/ouro/seams"
@@ -72,11 +73,20 @@ func (x *run) judge(snapshot error) *Result {
 		return x.review(x.aborted())
 	}
 	var core, shown *Result // of the dispatch, and the copy that listeners see
-	res, err := Around.Dispatch(x.caller, x.r.opt.Bus, x.exec.Scope, x.exec, func(ctx context.Context) (*Result, error) {
-		core = x.dispatch(ctx)
+	inside := gate{}
+	around, answered := context.WithCancel(x.caller)
+	res, err := Around.Dispatch(around, x.r.opt.Bus, x.exec.Scope, x.exec, func(ctx context.Context) (*Result, error) {
+		if !inside.enter() {
+			return nil, seams.Errorf(seams.InactiveEffect, Around.Name, "next was called after the listener had answered")
+		}
+		defer inside.leave()
+		core = x.dispatch(ctx, around)
 		shown = core.copy()
 		return shown, nil
 	})
+	// A listener may have answered without waiting for next.
+	answered()
+	inside.close()
 	switch {
 	case err != nil:
 		return x.failure(err)
@@ -86,6 +96,31 @@ func (x *run) judge(snapshot error) *Result {
 		res = x.adopt(res)
 	}
 	return x.review(x.settle(res))
+}
+
+// gate lets calls in until it is closed, and its close waits for them.
+type gate struct {
+	mu     sync.Mutex
+	closed bool
+	calls  sync.WaitGroup
+}
+
+func (g *gate) enter() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.closed {
+		g.calls.Add(1)
+	}
+	return !g.closed
+}
+
+func (g *gate) leave() { g.calls.Done() }
+
+func (g *gate) close() {
+	g.mu.Lock()
+	g.closed = true
+	g.mu.Unlock()
+	g.calls.Wait()
 }
 
 // authorize asks listeners, a person and guards, in this order. The result is a
@@ -166,11 +201,11 @@ func (x *run) guard() (*Result, error) {
 }
 
 // dispatch is the innermost of phase 5. ctx is what the listeners around it
-// made of the caller's.
-func (x *run) dispatch(ctx context.Context) *Result {
+// made of the context given to them, which is joined to it again.
+func (x *run) dispatch(ctx, around context.Context) *Result {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	defer context.AfterFunc(x.caller, func() { cancel(context.Cause(x.caller)) })()
+	defer context.AfterFunc(around, func() { cancel(context.Cause(around)) })()
 	if x.caller.Err() != nil || ctx.Err() != nil {
 		return x.aborted()
 	}

@@ -33,13 +33,14 @@ type Decision struct {
 	Reason string       `json:"reason,omitempty"`
 }
 
-// DecisionKind is one of Allow, Deny and Ask.
+// DecisionKind is the kind of a [Decision].
 type DecisionKind string
 
+// Kinds of decisions. Ask asks the [Approver].
 const (
 	Allow DecisionKind = "allow"
 	Deny  DecisionKind = "deny"
-	Ask   DecisionKind = "ask" // ask the [Approver]
+	Ask   DecisionKind = "ask"
 )
 
 // Outcome is an execution with its result.
@@ -95,9 +96,10 @@ type ApprovalRequest struct {
 // Approval is the answer to an [ApprovalRequest].
 type Approval string
 
+// Answers. Unavailable says that nobody is there to answer.
 const (
 	AllowedOnce Approval = "allowed-once"
 	Rejected    Approval = "rejected"
 	Cancelled   Approval = "cancelled"
-	Unavailable Approval = "unavailable" // nobody can answer
+	Unavailable Approval = "unavailable"
 )

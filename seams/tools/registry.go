@@ -201,6 +201,7 @@ func (r *Registry) Schemas(scope *seams.Scope) []llm.ToolSchema {
 // ExecutionMode says how a call may be scheduled.
 type ExecutionMode string
 
+// Modes of execution.
 const (
 	Exclusive ExecutionMode = "exclusive" // alone
 	Parallel  ExecutionMode = "parallel"  // beside other parallel calls
