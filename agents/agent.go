@@ -46,6 +46,7 @@ type Agent struct {
 	// The rest belongs to the driver.
 	header  []byte          // JSON of the last request/header, nil before the first of this process
 	asked   int             // the count of edits that the last request was made with
+	context shown           // to the model
 	spent   spend           // by the session
 	callIDs map[string]bool // in the session's history
 }
@@ -129,9 +130,9 @@ func (a *Agent) MarshalJSON() ([]byte, error) {
 }
 
 // wake has a turn begin for a message that was just filed, unless the running
-// one will take it. a.mu is held.
+// one will take it or the agent is being disposed. a.mu is held.
 func (a *Agent) wake(id string) {
-	if a.act != nil && !a.act.maintenance && a.act.cause == nil {
+	if a.closing || a.act != nil && !a.act.maintenance && a.act.cause == nil {
 		return
 	}
 	a.woken = append(a.woken, id)
@@ -156,18 +157,13 @@ func (a *Agent) begin() {
 func (a *Agent) next() bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if len(a.woken) > 0 && !a.closing {
+	if len(a.woken) > 0 {
 		a.begin()
 		return true
 	}
-	a.rest()
-	return false
-}
-
-// rest ends driven. a.mu is held.
-func (a *Agent) rest() {
 	a.driven = false
 	close(a.quiet)
+	return false
 }
 
 // drive is the agent's goroutine: it runs turns until nothing wakes it. All
@@ -288,15 +284,7 @@ func (a *Agent) Dispose(ctx context.Context) error {
 	a.mu.Lock()
 	undo := a.undo
 	a.mu.Unlock()
-	if err := undo(ctx); err != nil {
-		return err
-	}
-	select {
-	case <-a.over:
-		return nil
-	case <-ctx.Done():
-		return seams.Errorf(seams.Aborted, "agents.dispose", "waiting for the end of agent %q: %w", a.ID(), context.Cause(ctx))
-	}
+	return undo(ctx)
 }
 
 func (a *Agent) busy(did string) error {

@@ -25,7 +25,8 @@ type batch struct {
 	finished  chan *slot
 	logged    int // results in the log
 
-	contexts  []llm.Message
+	contexts  []llm.Message // that calls have for the next step
+	reminders []llm.Message
 	concluded bool
 	over      *llm.Failure // the limit that ended the batch
 }
@@ -42,8 +43,7 @@ type slot struct {
 // run returns when every call has its result in the log.
 func (b *batch) run(ctx context.Context) error {
 	b.finished = make(chan *slot, len(b.calls))
-	var reminders []llm.Message
-	err := b.start(ctx, &reminders)
+	err := b.start(ctx)
 	for b.running > 0 {
 		err = errors.Join(err, b.await(<-b.finished))
 	}
@@ -51,7 +51,7 @@ func (b *batch) run(ctx context.Context) error {
 		err = errors.Join(err, b.skip(c))
 	}
 	if b.over == nil && ctx.Err() == nil {
-		b.contexts = append(b.contexts, reminders...)
+		b.contexts = append(b.contexts, b.reminders...)
 	}
 	for _, m := range b.contexts {
 		err = errors.Join(err, b.pass(ctx, m))
@@ -60,14 +60,14 @@ func (b *batch) run(ctx context.Context) error {
 }
 
 // start starts calls until all are, or one may not be, or something fails.
-func (b *batch) start(ctx context.Context, reminders *[]llm.Message) error {
+func (b *batch) start(ctx context.Context) error {
 	for _, c := range b.calls {
 		text, over := b.repeat.see(c, b.opts.Limits.RepeatExempt)
 		if b.over = over; over != nil {
 			return nil
 		}
 		if text != "" {
-			*reminders = append(*reminders, notice(text))
+			b.reminders = append(b.reminders, notice(text))
 		}
 		args := arguments(c.Arguments)
 		if err := b.makeRoom(ctx, c, args); err != nil || ctx.Err() != nil {
@@ -208,5 +208,5 @@ func (b *batch) pass(ctx context.Context, m llm.Message) error {
 
 // notice is what the loop tells the model.
 func notice(text string) llm.Message {
-	return llm.NewMessage(llm.User, llm.Source{Kind: llm.FromPlugin, Plugin: contextPlugin, Form: "notice"}, llm.Text{Text: text})
+	return llm.NewMessage(llm.User, llm.Source{Kind: llm.FromPlugin, Plugin: loopPlugin, Form: "notice"}, llm.Text{Text: text})
 }

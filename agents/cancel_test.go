@@ -79,6 +79,9 @@ func TestCancelFromRunningListener(t *testing.T) {
 	a := w.agent()
 	ask(t, a, "x")
 	same(t, "history", shapes(a.Session().Messages()), []string{"user: instead", "assistant: ok"})
+	if n := a.Session().State().Turn; n != 1 {
+		t.Errorf("%d turns", n)
+	}
 }
 
 // a cancel from the idle listener does not hit what comes later.
@@ -160,6 +163,11 @@ func TestLatch(t *testing.T) {
 		{"replaced", func(t *testing.T, a *agents.Agent, m llm.Message) {
 			must(t, a.Replace(t.Context(), m.ID, llm.UserText("replacement")))
 		}, true},
+		{"replaced and removed", func(t *testing.T, a *agents.Agent, m llm.Message) {
+			other := llm.UserText("replacement")
+			must(t, a.Replace(t.Context(), m.ID, other))
+			must(t, a.Remove(t.Context(), other.ID))
+		}, false},
 		{"cancelled", func(t *testing.T, a *agents.Agent, _ llm.Message) { must(t, a.Cancel(t.Context(), byUser, false)) }, false},
 		{"removed", func(t *testing.T, a *agents.Agent, m llm.Message) { must(t, a.Remove(t.Context(), m.ID)) }, false},
 		{"disposed", func(t *testing.T, a *agents.Agent, _ llm.Message) {
@@ -300,17 +308,37 @@ func TestCancelDuringRecovery(t *testing.T) {
 
 //
 func TestCancelWhenStopping(t *testing.T) {
+	for _, steer := range []bool{false, true} {
+		w := newWorld(t)
+		a := w.agent()
+		on(t, w.owner, agents.TurnStopping, func(ctx context.Context, n agents.TurnNotice, _ func(context.Context) (struct{}, error)) (struct{}, error) {
+			if steer {
+				must(t, a.Steer(ctx, llm.UserText("more")))
+			}
+			return struct{}{}, a.Cancel(ctx, events.Cause{Kind: events.ByHook, Reason: "enough"}, true)
+		})
+		ask(t, a, "x")
+		same(t, "end", lastEnd(t, a), events.EndReason{Kind: events.Aborted, Cause: &events.Cause{Kind: events.ByHook, Reason: "enough"}})
+		if len(w.model.asked()) != 1 {
+			t.Error("another step was run")
+		}
+	}
+}
+
+// what a cancelled turn has not claimed yet, it leaves where it is.
+func TestCancelBeforeTheClaim(t *testing.T) {
 	w := newWorld(t)
 	a := w.agent()
-	on(t, w.owner, agents.TurnStopping, func(ctx context.Context, n agents.TurnNotice, _ func(context.Context) (struct{}, error)) (struct{}, error) {
-		must(t, a.Steer(ctx, llm.UserText("more")))
-		return struct{}{}, a.Cancel(ctx, events.Cause{Kind: events.ByHook, Reason: "enough"}, true)
+	observe(t, w.owner, events.Appended, func(ctx context.Context, n events.Notice) {
+		if events.TurnStart.Is(n.Event) {
+			must(t, a.Cancel(ctx, byUser, true))
+		}
 	})
 	ask(t, a, "x")
-	same(t, "end", lastEnd(t, a), events.EndReason{Kind: events.Aborted, Cause: &events.Cause{Kind: events.ByHook, Reason: "enough"}})
-	if len(w.model.asked()) != 1 {
-		t.Error("another step was run")
+	if turns, _ := a.Pending(); len(turns) != 1 {
+		t.Errorf("pending %v", turns)
 	}
+	same(t, "log", types(a.Session().Events(0)), []string{"turn/start", "turn/end"})
 }
 
 //

@@ -219,13 +219,19 @@ func TestBrokenArguments(t *testing.T) {
 			w := newWorld(t)
 			runs := 0
 			w.tool("write_file", func(context.Context, map[string]any) (any, error) { runs++; return "ok", nil })
-			w.model.script(want(use("c1", "write_file", c.raw)), say("fine"))
+			state := &llm.ReplayState{Response: jsonRaw(`"verbatim"`)}
+			w.model.script(chunks(
+				llm.BlockStart{BlockType: llm.KindToolCall}, llm.BlockEnd{Block: use("c1", "write_file", c.raw)},
+				llm.Finish{Reason: llm.FinishReason{Kind: llm.ToolCalls}, ReplayState: state}), say("fine"))
 			a := w.agent()
 			if r := ask(t, a, "x"); r.Text != "fine" {
 				t.Fatalf("%+v", r)
 			}
 			ms := w.model.asked()[1].Messages
 			checkSendable(t, ms)
+			if replay := ms[1].Source.ReplayState; (replay != nil) != (ms[1].Content.ToolCalls()[0].Arguments == c.raw) {
+				t.Errorf("arguments were changed, or not, and the replay state is %v", replay)
+			}
 			res := ms[2].Content[0].(llm.ToolResult)
 			if res.IsError == c.runs || runs == 1 != c.runs {
 				t.Errorf("runs %d, result %.200s", runs, shape(ms[2]))
@@ -329,9 +335,12 @@ func TestKilledWhileAToolRan(t *testing.T) {
 	must(t, s.Close(t.Context()))
 	a, err := w.agents.Resume(t.Context(), w.owner, agents.Spec{Header: events.Header{ID: "main"}, Options: testOptions})
 	must(t, err)
+	w.tool("list", echo("new"))
+	w.model.script(want(use("c1", "list", "{}")), say("ok")) // an id of the history again
 	if r := ask(t, a, after); r.Subtype != agents.Success {
 		t.Errorf("%+v", r)
 	}
+	checkSendable(t, w.model.asked()[1].Messages)
 	ms := w.model.asked()[0].Messages
 	checkSendable(t, ms)
 	got := shapes(ms)
@@ -379,6 +388,9 @@ func TestCancelReachesDescendants(t *testing.T) {
 				}
 				defer func() { must(t, child.Dispose(context.WithoutCancel(ctx))) }()
 				r := child.Run(ctx, llm.UserText(args["task"].(string)))
+				if end := lastEnd(t, child); end.Cause != nil {
+					same(t, "cause", end.Cause, byParent)
+				}
 				l.add("%s was %s", child.ID(), r.Subtype)
 				if r.IsError {
 					return nil, seams.Errorf(r.Error.Code, "spawn", "%s", r.Error.Message)

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -95,14 +96,16 @@ type owner struct {
 }
 
 type effect struct {
-	once sync.Once
-	undo seams.Undo
-	err  error
+	begun atomic.Bool
+	undo  seams.Undo
 }
 
+// run undoes the effect once; a second caller does not wait for the first.
 func (e *effect) run(ctx context.Context) error {
-	e.once.Do(func() { e.err = e.undo(ctx) })
-	return e.err
+	if e.begun.Swap(true) {
+		return nil
+	}
+	return e.undo(ctx)
 }
 
 func (o *owner) Effect(_ string, setup func(context.Context) (seams.Undo, error)) (seams.Undo, error) {

@@ -93,6 +93,9 @@ func TestLimits(t *testing.T) {
 			if calls, results := pick(t, a, events.ToolCall), pick(t, a, events.ToolResult); len(calls) != len(results) {
 				t.Errorf("%d calls, %d results", len(calls), len(results))
 			}
+			if turns, steps := a.Pending(); len(turns)+len(steps) > 0 {
+				t.Errorf("pending %v %v", turns, steps)
+			}
 			if c.price != nil && (r.CostUSD == nil || *r.CostUSD < c.limits.USD) {
 				t.Errorf("cost %v", r.CostUSD)
 			}

@@ -204,6 +204,21 @@ func TestTurnStopping(t *testing.T) {
 	}
 }
 
+// a turn with messages for its next step is not stopping.
+func TestSteeredTurnIsNotStopping(t *testing.T) {
+	w := newWorld(t)
+	stopping := 0
+	observe(t, w.owner, agents.TurnStopping, func(context.Context, agents.TurnNotice) { stopping++ })
+	w.model.script(func(ctx context.Context, q llm.Request) llm.Stream {
+		a, _ := w.agents.Get(nil, "main")
+		must(t, a.Steer(ctx, llm.UserText("more")))
+		return say("one")(ctx, q)
+	}, say("two"))
+	if r := ask(t, w.agent(), "x"); stopping != 1 || r.NumSteps != 2 || r.NumTurns != 1 {
+		t.Errorf("stopping %d times, %+v", stopping, r)
+	}
+}
+
 //
 func TestConcludingTool(t *testing.T) {
 	for _, steer := range []bool{false, true} {

@@ -139,29 +139,63 @@ func render(ctx context.Context, e seams.Entry[Section], r PromptRequest) (text 
 	return e.Value.Text(ctx, r)
 }
 
-// contextSource marks the message that carries the runtime context.
+// The message that carries the runtime context.
 const (
-	contextPlugin = "agent-loop"
-	contextForm   = "snapshot"
-	noContext     = "What was said before of your surroundings no longer holds."
+	loopPlugin  = "agent-loop" // source.plugin of what the loop itself says
+	contextForm = "snapshot"
+	noContext   = "What was said before of your surroundings no longer holds."
 )
 
 func contextMessage(text string) llm.Message {
 	if text == "" {
 		text = noContext
 	}
-	return llm.NewMessage(llm.User, llm.Source{Kind: llm.FromPlugin, Plugin: contextPlugin, Form: contextForm}, llm.Text{Text: text})
+	return llm.NewMessage(llm.User, llm.Source{Kind: llm.FromPlugin, Plugin: loopPlugin, Form: contextForm}, llm.Text{Text: text})
 }
 
-// shownContext returns the runtime context that the model has seen last.
-func shownContext(surface []events.Node) string {
-	for _, n := range slices.Backward(surface) {
-		if s := n.Message.Source; n.Type == events.UserMessage.Name && s.Plugin == contextPlugin && s.Form == contextForm {
-			if text := n.Message.Content.Text(); text != noContext {
-				return text
-			}
-			return ""
+// contextOf returns the runtime context that a message carries, if it is one.
+func contextOf(m llm.Message) (text string, ok bool) {
+	if m.Source.Plugin != loopPlugin || m.Source.Form != contextForm {
+		return "", false
+	}
+	if text = m.Content.Text(); text == noContext {
+		text = ""
+	}
+	return text, true
+}
+
+// shown is the runtime context that the model has seen last, read off the log
+// as it grows.
+type shown struct {
+	text string
+	read int // events
+}
+
+// update reads the events that have come since. Only when a part of the surface
+// was replaced is all of it looked at again.
+func (c *shown) update(s events.Session) error {
+	replaced := false
+	for _, e := range s.Events(c.read) {
+		c.read = e.Seq + 1
+		replaced = replaced || e.SurfaceOp != nil && e.SurfaceOp.Replace
+		if !events.UserMessage.Is(e) {
+			continue
+		}
+		m, err := events.UserMessage.Decode(e)
+		if err != nil {
+			return err
+		}
+		if text, ok := contextOf(m.Message); ok {
+			c.text = text
 		}
 	}
-	return ""
+	if replaced {
+		c.text = ""
+		for _, n := range s.Surface() {
+			if text, ok := contextOf(n.Message); ok {
+				c.text = text
+			}
+		}
+	}
+	return nil
 }

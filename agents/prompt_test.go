@@ -65,8 +65,6 @@ func TestSections(t *testing.T) {
 	ask(t, a, "x")
 	must(t, undo(t.Context()))
 	ask(t, a, "x")
-	w.owner.mu.Lock()
-	w.owner.mu.Unlock()
 	mine.dispose(t)
 	if q := w.model.asked(); q[0].System != "mine" || q[1].System != "global" {
 		t.Errorf("%q, %q", q[0].System, q[1].System)

@@ -117,7 +117,7 @@ func (r *Registry) make(ctx context.Context, o seams.Owner, s Spec, source Start
 	if err != nil {
 		return nil, err
 	}
-	p := &publication{Agent: a}
+	p := &publication{Agent: a, entry: entry}
 	end, err := o.Effect("agents.create("+id+")", func(context.Context) (seams.Undo, error) {
 		if err := p.prepare(ctx, s, open); err != nil {
 			return nil, err
@@ -127,11 +127,21 @@ func (r *Registry) make(ctx context.Context, o seams.Owner, s Spec, source Start
 	if err != nil {
 		return nil, errors.Join(err, entry.Undo(context.WithoutCancel(ctx)))
 	}
-	undo := func(ctx context.Context) error { return errors.Join(end(ctx), entry.Undo(ctx)) }
+	undo := func(ctx context.Context) error {
+		if err := end(ctx); err != nil {
+			return err
+		}
+		select {
+		case <-a.over:
+			return entry.Undo(ctx)
+		case <-ctx.Done():
+			return seams.Errorf(seams.Aborted, "agents.dispose", "waiting for the end of agent %q: %w", id, context.Cause(ctx))
+		}
+	}
 	a.mu.Lock()
 	a.undo = undo
 	a.mu.Unlock()
-	if err := p.publish(ctx, source, func() error { return entry.Rename(id) }); err != nil {
+	if err := p.publish(ctx, source); err != nil {
 		return nil, errors.Join(err, undo(context.WithoutCancel(ctx)))
 	}
 	a.unlock()
@@ -142,6 +152,7 @@ func (r *Registry) make(ctx context.Context, o seams.Owner, s Spec, source Start
 // taken back and nothing else.
 type publication struct {
 	*Agent
+	entry     *seams.Registration[*Agent]
 	unset     seams.Undo // of Setup
 	announced bool
 }
@@ -164,11 +175,11 @@ func (p *publication) prepare(ctx context.Context, s Spec, open func(*seams.Scop
 	return nil
 }
 
-func (p *publication) publish(ctx context.Context, source StartSource, name func() error) error {
+func (p *publication) publish(ctx context.Context, source StartSource) error {
 	if err := p.session.Enter(); err != nil {
 		return err
 	}
-	if err := name(); err != nil {
+	if err := p.entry.Rename(p.ID()); err != nil {
 		return err
 	}
 	if err := p.session.Announce(ctx); err != nil {
@@ -193,7 +204,7 @@ func (a *Agent) unlock() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.locked = false
-	if len(a.woken) > 0 && !a.closing {
+	if len(a.woken) > 0 {
 		a.launch()
 	}
 }
@@ -219,6 +230,7 @@ func (p *publication) unwind(ctx context.Context) error {
 	if p.announced {
 		notify(ctx, p.Agent, Disposed, Notice{p.Agent})
 	}
+	_ = p.entry.Rename() // nobody finds it any more; it has no name if it never was found
 	err = errors.Join(err, p.session.Close(ctx))
 	close(p.over)
 	return err

@@ -212,6 +212,20 @@ func TestDisposedWhilePublished(t *testing.T) {
 	}
 }
 
+// a disposed agent is found until it was said that it is, and no longer.
+func TestFoundUntilDisposed(t *testing.T) {
+	w := newWorld(t)
+	l := &trace{}
+	found := func(when string) {
+		_, ok := w.agents.Get(nil, "main")
+		l.add("%s %v", when, ok)
+	}
+	observe(t, w.owner, agents.Disposed, func(context.Context, agents.Notice) { found("agent/disposed") })
+	observe(t, w.owner, events.Disposed, func(context.Context, events.Session) { found("session/disposed") })
+	must(t, w.agent().Dispose(t.Context()))
+	same(t, "found", l.all(), []string{"agent/disposed true", "session/disposed false"})
+}
+
 // Dispose ends one agent ahead of its owner; all who call it wait for the end.
 func TestDispose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -225,6 +239,7 @@ func TestDispose(t *testing.T) {
 			}
 		})
 		must(t, a.Followup(t.Context(), llm.UserText("x")))
+		synctest.Wait()
 		began := time.Now()
 		first := make(chan error, 1)
 		go func() { first <- a.Dispose(context.Background()) }()

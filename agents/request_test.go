@@ -156,6 +156,20 @@ func TestModelAlone(t *testing.T) {
 	if h.Config.Provider != "test" || len(h.AdapterDefaults) != 1 {
 		t.Errorf("%+v", h)
 	}
+	// The same model from another entry, which the first turn has not heard of.
+	serve := func(entry string) *llm.Handle {
+		h, err := w.llm.RegisterAdapter(w.owner, llm.Registration{Entry: entry, Routes: []string{"shared"}, Adapter: w.model})
+		must(t, err)
+		return h
+	}
+	h1 := serve("one")
+	c := w.agent(func(s *agents.Spec) { s.Header.ID = "c"; s.Options.CallConfig = llm.CallConfig{Model: "shared"} })
+	ask(t, c, "x")
+	must(t, h1.Undo(t.Context()))
+	serve("two")
+	if r := ask(t, c, "y"); r.Subtype != agents.Success {
+		t.Errorf("%+v", r)
+	}
 	b := w.agent(func(s *agents.Spec) { s.Header.ID = "b"; s.Options.CallConfig = llm.CallConfig{Model: "nowhere"} })
 	if r := ask(t, b, "x"); r.Error == nil || r.Error.Code != seams.NoAdapter {
 		t.Errorf("%+v", r)
@@ -207,7 +221,7 @@ func TestRecovery(t *testing.T) {
 	}
 	// A recovery that fails, or answers nothing, does not retry.
 	for _, f := range []func() (agents.Recovery, error){
-		func() (agents.Recovery, error) { return agents.Recovery{}, errors.New("recovery") },
+		func() (agents.Recovery, error) { return agents.Recovery{Kind: agents.Retry}, errors.New("recovery") },
 		func() (agents.Recovery, error) { return agents.Recovery{}, nil },
 	} {
 		before := len(w.model.asked())

@@ -49,8 +49,11 @@ func (s *step) propose(ctx context.Context, claimed []llm.Message) (Admission, e
 	if err != nil {
 		return Admission{}, err
 	}
+	if err := s.context.update(s.session); err != nil {
+		return Admission{}, err
+	}
 	messages := slices.Clone(claimed)
-	if text := s.prompt.Context; text != shownContext(s.session.Surface()) {
+	if text := s.prompt.Context; text != s.context.text {
 		m := contextMessage(text)
 		s.snapshot = m.ID
 		messages = slices.Insert(messages, 0, m)

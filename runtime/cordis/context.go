@@ -306,7 +306,7 @@ func (st *state) slot(k slotKey) *slot {
 	}
 	s := &slot{key: k}
 	s.claims, s.bindings = s.one.claims[:0], s.one.bindings[:0]
-	st.c.slots.put(k, s)
+	st.c.slots.put(k, s, &s.link)
 	return s
 }
 
@@ -453,8 +453,9 @@ func (ctx *Context) landed(e *effect, undo seams.Undo, err error) (seams.Undo, e
 		return nil, err
 	}
 	if lost {
-		// The unload has reached, or will reach, this effect: its undo runs there.
-		_ = (&Done{c: c, f: ep.f, eff: e, what: effectDone}).Wait(context.WithoutCancel(ctx.Context()))
+		// Unless its turn has come, it is undone here and now: the caller may stand
+		// in a call that the unload waits for.
+		_ = e.undoEarly(context.WithoutCancel(ctx.Context()))
 		return nil, ctx.inactive(e.label())
 	}
 	if undo == nil {
@@ -562,8 +563,8 @@ func Once() ListenOption { return func(l *listener) { l.once = true } }
 
 // On registers a listener on event, in order of registration. It hears events
 // from when the activation becomes active. The returned undo removes it: when
-// it has returned, the listener does not run and will not again, except in the
-// frames of the caller itself.
+// it has returned, the listener does not run and will not again, except in calls
+// that the caller stands in or that wait for it.
 func (ctx *Context) On(event string, h seams.Handler) (seams.Undo, error) {
 	return ctx.Listen(event, h)
 }
@@ -639,7 +640,7 @@ func (k *claim) Enter(ctx context.Context) (context.Context, func(), error) {
 	if !ok {
 		return nil, nil, seams.Errorf(seams.InactiveEffect, k.f.label(), "the plugin was unloaded")
 	}
-	fr := &frame{Context: ctx, ep: ep, kind: callFrame, ticket: t}
+	fr := newFrame(ctx, ep, callFrame, t)
 	return fr, func() { fr.leave(); ep.gate.exit(t) }, nil
 }
 

@@ -3,6 +3,7 @@ package cordis
 import (
 	"context"
 	"reflect"
+	"slices"
 )
 
 // Entry is a named place below one activation. Setting it again replaces what
@@ -51,18 +52,19 @@ func (e *Entry) Set(p *Plugin, cfg any, resolve func(*Context) (any, error)) (*F
 // Unmount retires every version.
 func (e *Entry) Unmount() *Done {
 	d := &Done{c: e.ctx.ep.f.c, what: goneAll}
-	d.c.do(func(st *state) { d.ent = st.unmount(e) })
+	d.c.do(func(st *state) { d.all = st.unmount(e) })
 	return d
 }
 
-func (st *state) unmount(e *Entry) *entry {
-	at := e.ctx.ep.entries[e.name]
-	if at != nil {
-		for _, f := range append([]*Fiber(nil), at.versions...) {
+// unmount retires all versions and answers them.
+func (st *state) unmount(e *Entry) (all []*Fiber) {
+	if at := e.ctx.ep.entries[e.name]; at != nil {
+		all = slices.Clone(at.versions)
+		for _, f := range all {
 			st.retire(f)
 		}
 	}
-	return at
+	return
 }
 
 // Withdraw retires the undecided successor, if there is one.
@@ -188,7 +190,7 @@ func (e *effect) undoEarly(ctx context.Context) error {
 	ev := newEvent(evUndo)
 	ev.eff = e
 	framesOf(ctx, func(f *frame) {
-		ev.nested = ev.nested || f.ep == e.ep && f.kind == undoFrame
+		ev.nested = ev.nested || f.ep.Load() == e.ep && f.kind == undoFrame
 	})
 	c.call(ev)
 	run, wait := ev.run, ev.wait

@@ -27,6 +27,7 @@ type listener struct {
 
 // events is the list of one event's listeners.
 type events struct {
+	link  link[events]
 	name  string
 	mode  atomic.Uint32 // 1 + the mode it was first dispatched in
 	items atomic.Pointer[[]*listener]
@@ -66,7 +67,7 @@ func (st *state) list(h *listener, event string) {
 	if h.list = st.c.events.get(slotKey{name: event}); h.list == nil {
 		h.list = &events{name: event}
 		h.list.items.Store(new([]*listener))
-		st.c.events.put(slotKey{name: event}, h.list)
+		st.c.events.put(slotKey{name: event}, h.list, &h.list.link)
 	}
 	if h.front {
 		h.list.every = slices.Insert(h.list.every, 0, h)
@@ -162,7 +163,7 @@ func (c *Container) dispatch(ctx context.Context, d seams.Dispatch, where func(*
 		if len(items) == 0 {
 			return nil, nil
 		}
-		s := &sequence{frame: frame{Context: ctx, kind: callFrame}, items: items, scope: d.Scope, load: d.Payload, where: where, all: d.Mode == seams.Emit}
+		s := sequence{ctx: ctx, items: items, scope: d.Scope, load: d.Payload, where: where, all: d.Mode == seams.Emit}
 		return s.run()
 	}
 }
@@ -178,17 +179,18 @@ func (c *Container) conflict(l *events, m seams.Mode) {
 		"the event is dispatched as %s and as %s", seams.Mode(old-1), m)})
 }
 
-// sequence is one dispatch in a mode that calls listeners one after another. It
-// is itself the frame they are called in. Adjacent listeners of one owner share
-// a lease.
+// sequence is one dispatch in a mode that calls listeners one after another.
+// Adjacent listeners of one owner share a lease, and all share a frame.
 type sequence struct {
-	frame
+	ctx   context.Context
+	frame *frame
 	items []*listener
 	at    int
 	scope *seams.Scope
 	load  any
 	where func(*Context) bool
 	all   bool // call all, join errors; else the first error or bail value ends it
+	ep    *episode
 	value any
 	errs  []error
 }
@@ -218,7 +220,7 @@ func (s *sequence) part() {
 		if !h.hears(s.scope, s.where) || h.ep != s.ep && !s.enter(h) || h.dead.Load() || !h.take() {
 			continue
 		}
-		v, err := h.fn(s, s.load, nil)
+		v, err := h.fn(s.frame, s.load, nil)
 		if err != nil {
 			s.fail(err)
 		} else if !s.all && seams.Bails(v) {
@@ -234,24 +236,30 @@ func (s *sequence) fail(err error) {
 	}
 }
 
-// enter changes the lease to that of h's owner.
+// enter changes the lease to that of h's owner. A frame whose Done was asked for
+// has ended with its owner's turn; the next owner gets another one.
 func (s *sequence) enter(h *listener) bool {
 	s.exit()
 	t, ok := h.ep.gate.enter()
 	if !ok {
 		if h.ep.f.c.st.mut.has(mutLateListener) {
-			_, _ = h.call(s.Context, s.load, nil)
+			_, _ = h.call(s.ctx, s.load, nil)
 		}
 		return false
 	}
-	s.ep, s.ticket = h.ep, t
+	if s.frame == nil || s.frame.bound.Load() != nil {
+		s.frame = &frame{Context: s.ctx, kind: callFrame}
+	}
+	s.ep = h.ep
+	s.frame.ep.Store(h.ep)
+	s.frame.ticket.Store(uint32(t))
 	return true
 }
 
 func (s *sequence) exit() {
 	if s.ep != nil {
-		s.leave()
-		s.ep.gate.exit(s.ticket)
+		s.frame.leave()
+		s.ep.gate.exit(ticket(s.frame.ticket.Load()))
 		s.ep = nil
 	}
 }
@@ -268,10 +276,10 @@ func (c *Container) parallel(ctx context.Context, items []*listener, d seams.Dis
 			continue
 		}
 		wg.Go(func() {
-			fr := &frame{Context: ctx, ep: h.ep, kind: callFrame, ticket: t}
+			fr := newFrame(ctx, h.ep, callFrame, t)
 			defer h.ep.gate.exit(t)
 			defer fr.leave()
-			if h.take() {
+			if !h.dead.Load() && h.take() {
 				_, errs[i] = h.call(fr, d.Payload, nil)
 			}
 		})
@@ -311,7 +319,7 @@ func (w *waterfall) from(ctx context.Context, i int) (any, error) {
 }
 
 func (w *waterfall) enter(ctx context.Context, h *listener, t ticket, rest int) (any, error) {
-	fr := &frame{Context: ctx, ep: h.ep, kind: callFrame, ticket: t}
+	fr := newFrame(ctx, h.ep, callFrame, t)
 	defer h.ep.gate.exit(t)
 	defer fr.leave()
 	var used atomic.Bool

@@ -129,9 +129,9 @@ const (
 // bound to the drain deadline of that activation only when somebody asks for it.
 type frame struct {
 	context.Context
-	ep     *episode
+	ep     atomic.Pointer[episode]
 	kind   frameKind
-	ticket ticket
+	ticket atomic.Uint32
 
 	bound atomic.Pointer[boundFrame]
 }
@@ -145,7 +145,14 @@ type boundFrame struct {
 type frameKey struct{}
 
 func withFrame(ctx context.Context, ep *episode, kind frameKind) context.Context {
-	return &frame{Context: ctx, ep: ep, kind: kind}
+	return newFrame(ctx, ep, kind, 0)
+}
+
+func newFrame(ctx context.Context, ep *episode, kind frameKind, t ticket) *frame {
+	f := &frame{Context: ctx, kind: kind}
+	f.ep.Store(ep)
+	f.ticket.Store(uint32(t))
+	return f
 }
 
 func (f *frame) Value(k any) any {
@@ -166,7 +173,7 @@ func (f *frame) Done() <-chan struct{} {
 		if b := f.bound.Load(); b != nil {
 			return b.Done()
 		}
-		ctx, free := f.ep.life.bound(f.Context)
+		ctx, free := f.ep.Load().life.bound(f.Context)
 		if f.bound.CompareAndSwap(nil, &boundFrame{ctx, free}) {
 			return ctx.Done()
 		}
@@ -181,10 +188,10 @@ func (f *frame) Err() error {
 	return f.Context.Err()
 }
 
-// leave releases what Done had made. The frame's code has returned.
+// leave ends what Done had made. The frame's code has returned; who kept the
+// context finds it cancelled.
 func (f *frame) leave() {
 	if b := f.bound.Load(); b != nil {
-		f.bound.Store(nil)
 		b.free()
 	}
 }

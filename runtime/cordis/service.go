@@ -43,7 +43,9 @@ type anyCell interface {
 // (C-17). CLASH names another entry's fiber that provides it, DUPLICATE says
 // that this activation already does (C-48).
 func Provide[T any](ctx *Context, key seams.Key[T], v T) (seams.Undo, error) {
-	return ctx.provide(key.Name, newCell(v), nil)
+	p := &provided[T]{cell: cell[T]{first: v}}
+	p.cell.v.Store(&p.cell.first)
+	return ctx.provide(key.Name, &p.provision, &p.cell, nil)
 }
 
 // ProvideEach binds key to a function that makes the value for each reader from
@@ -51,17 +53,26 @@ func Provide[T any](ctx *Context, key seams.Key[T], v T) (seams.Undo, error) {
 // intercepted metadata configures it (C-41, C-58…C-60). f runs in the reader's
 // goroutine and must not block.
 func ProvideEach[T any](ctx *Context, key seams.Key[T], f func(reader *Context) T) (seams.Undo, error) {
-	return ctx.provide(key.Name, nil, func(reader *Context) any { return f(reader) })
+	return ctx.provide(key.Name, &provision{}, nil, func(reader *Context) any { return f(reader) })
 }
 
-func (ctx *Context) provide(name string, c any, each func(*Context) any) (seams.Undo, error) {
+// provision is an effect and its binding, provided is all of a service: one
+// allocation.
+type provision struct {
+	effect  effect
+	binding binding
+}
+
+type provided[T any] struct {
+	provision
+	cell cell[T]
+}
+
+func (ctx *Context) provide(name string, p *provision, c any, each func(*Context) any) (seams.Undo, error) {
 	ep := ctx.ep
-	both := &struct {
-		e effect
-		b binding
-	}{effect{name: name, kind: bindEffect, ep: ep}, binding{ep: ep, cell: c, each: each}}
-	e, b := &both.e, &both.b
-	e.bind, b.eff = b, e
+	e := &p.effect
+	*e = effect{name: name, kind: bindEffect, ep: ep, bind: &p.binding}
+	p.binding = binding{ep: ep, cell: c, each: each, eff: e}
 	ev := newEvent(evProvide)
 	ev.ctx, ev.eff = ctx, e
 	ep.f.c.call(ev)
@@ -151,7 +162,8 @@ func (ctx *Context) view(name string) (*binding, error) {
 		return nil, ctx.inactive("cordis.Get")
 	}
 	i := 0
-	for _, n := range ep.f.needs {
+	for k := range ep.f.needs {
+		n := &ep.f.needs[k] // not a copy: its links are the scheduler's
 		if n.Optional {
 			continue
 		}

@@ -31,6 +31,7 @@ type realm struct{ label string }
 // slot is everything about one service name in one realm. It exists while
 // somebody claims, binds, needs or watches it.
 type slot struct {
+	link     link[slot]
 	key      slotKey
 	claims   []*Fiber   // installed fibers that declare or have bound it
 	bindings []*binding // in order of providing

@@ -25,7 +25,7 @@ const (
 type Done struct {
 	c    *Container
 	f    *Fiber
-	ent  *entry
+	all  []*Fiber // goneAll
 	eff  *effect
 	ep   *episode // framesGone
 	what waitKind
@@ -44,7 +44,7 @@ type waiter struct {
 // was about; WOULD_DEADLOCK; or the context's cause. ctx should be the one the
 // calling plugin code was given: it is how a self-wait is seen.
 func (d *Done) Wait(ctx context.Context) error {
-	if d.what == goneAll && d.ent == nil || d.what == gone && d.f == nil {
+	if d.what == goneAll && len(d.all) == 0 || d.what == gone && d.f == nil {
 		return nil
 	}
 	if d.f != nil && (d.what == gone && d.f.State() == Disposed || d.what == ready && d.f.State() == Active) {
@@ -89,11 +89,12 @@ func (d *Done) Wait(ctx context.Context) error {
 // be for themselves.
 func (st *state) admit(ctx context.Context, w *waiter) error {
 	framesOf(ctx, func(f *frame) {
+		ep := f.ep.Load()
 		if f.kind == undoFrame && w.undo == nil {
-			w.undo = f.ep
+			w.undo = ep
 		}
-		if (f.kind != bodyFrame || f.ep.inApp) && !slices.Contains(w.from, f.ep) {
-			w.from = append(w.from, f.ep)
+		if (f.kind != bodyFrame || ep.inApp) && !slices.Contains(w.from, ep) {
+			w.from = append(w.from, ep)
 		}
 	})
 	if st.deadlock(w) {
@@ -128,12 +129,13 @@ func (st *state) retract(w *waiter) {
 }
 
 // framesLeft waits until the calls that are inside ep now have returned, but for
-// those the caller stands in.
+// those the caller stands in. If some of them wait for the caller it does not
+// wait: they do not go on before the caller has returned.
 func (ep *episode) framesLeft(ctx context.Context) error {
 	var own [2]uint64
 	framesOf(ctx, func(f *frame) {
-		if f.ep == ep && f.kind == callFrame {
-			own[f.ticket]++
+		if f.ep.Load() == ep && f.kind == callFrame {
+			own[f.ticket.Load()]++
 		}
 	})
 	if ep.gate.alone(own) {
@@ -143,7 +145,7 @@ func (ep *episode) framesLeft(ctx context.Context) error {
 	w := &waiter{d: &Done{c: c, f: ep.f, ep: ep, what: framesGone}}
 	var err error
 	if c.do(func(st *state) { err = st.admit(ctx, w) }); err != nil {
-		return err
+		return nil
 	}
 	defer c.do(func(st *state) { st.retract(w) })
 	return ep.gate.barrier(ctx, own)
@@ -157,8 +159,8 @@ func (d *Done) subject() string {
 		return d.eff.label() + " of " + d.f.label()
 	case d.f != nil:
 		return d.f.label()
-	case d.ent != nil:
-		return "entry " + d.ent.name
+	case len(d.all) > 0:
+		return d.all[0].label()
 	default:
 		return "the container"
 	}
@@ -169,7 +171,7 @@ func (st *state) enlist(w *waiter) {
 	case restOfAll:
 		st.idle = append(st.idle, w)
 	case goneAll:
-		for _, f := range w.d.ent.versions {
+		for _, f := range w.d.all {
 			f.waiters = append(f.waiters, w)
 			st.check = append(st.check, f)
 		}
@@ -185,7 +187,7 @@ func (st *state) dismiss(w *waiter) {
 	case restOfAll:
 		st.idle = without(st.idle, w)
 	case goneAll:
-		for _, f := range w.d.ent.versions {
+		for _, f := range w.d.all {
 			f.waiters = without(f.waiters, w)
 		}
 	default:
@@ -223,7 +225,7 @@ func (st *state) resolved(d *Done) (bool, error) {
 		}
 		return false, nil
 	case goneAll:
-		return len(d.ent.versions) == 0, nil
+		return !slices.ContainsFunc(d.all, func(f *Fiber) bool { return f.phase != removed }), nil
 	case effectDone:
 		if d.eff.state == finished {
 			return true, d.eff.err
@@ -310,7 +312,7 @@ func (s *search) wait(d *Done) bool {
 	case gone:
 		return s.end(d.f)
 	case goneAll:
-		return slices.ContainsFunc(d.ent.versions, s.end)
+		return slices.ContainsFunc(d.all, s.end)
 	case effectDone:
 		switch d.eff.kind {
 		case bindEffect:
@@ -327,11 +329,19 @@ func (s *search) wait(d *Done) bool {
 	case framesGone:
 		return d != s.w.d && slices.Contains(s.from, d.ep) || s.waits(d.ep)
 	default:
-		// Rest of all: every frame that keeps something from closing.
-		return slices.ContainsFunc(s.from, func(ep *episode) bool {
-			return ep.f.ep == ep && ep.f != s.st.root && (ep.f.phase == loading || ep.f.phase >= leaving)
-		})
+		return s.rest(s.st.root)
 	}
+}
+
+// rest: what is on its way below f.
+func (s *search) rest(f *Fiber) bool {
+	for ch := f.kids.first; ch != nil; ch = ch.sib.next {
+		switch {
+		case ch.phase == loading && s.begin(ch), ch.phase >= leaving && s.end(ch), s.rest(ch):
+			return true
+		}
+	}
+	return false
 }
 
 // end: what must have ended before f is gone.

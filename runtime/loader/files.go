@@ -206,7 +206,7 @@ func (fs *files) event(ev fsnotify.Event, ok bool) {
 		case moved:
 			t.due, t.whole = now, true
 		case ev.Has(fsnotify.Create):
-			t.due, t.whole = now.Add(gather), true
+			t.due, t.whole = now.Add(gather), false
 		default:
 			t.due, t.whole = now.Add(fs.l.opts.Quiet), false
 		}

@@ -124,3 +124,18 @@ func TestMovesInAndOutOfAnIsolatedGroup(t *testing.T) {
 	w.stands("p:active c:active y:active")
 	w.blames("c: its new version waits", "c: its new version waits")
 }
+
+// A version that waits is given up when the file goes back to the one before.
+func TestWithdrawnVersion(t *testing.T) {
+	w := isolation(t)
+	w.write("q.js", "provide x")
+	q := "- {id: q, name: ./q.js, isolate: {x: r}}\n"
+	w.start(isolated("", ""))
+	w.happened(upP, upC)
+	w.edit(isolated("", "x: r"))
+	w.edit(isolated("", ""))
+	w.edit(isolated("", "") + q)
+	w.happened("up q q")
+	w.edit(isolated("", "x: r") + q)
+	w.happened(downC, "up c c x=q")
+}

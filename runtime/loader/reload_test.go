@@ -103,6 +103,9 @@ func TestSyntaxErrorKeepsTheOldPlugin(t *testing.T) {
 	w.stands("a:active!")
 	w.reload()
 	w.blames() // once
+	w.write("a.js", "version 2\n\nsyntax")
+	w.reload()
+	w.blames("a.js:3:1: syntax error") // another one
 	w.edit(one + "- {id: b, name: ./a.js}\n")
 	w.happened()
 	w.blames("entry b: …syntax error [COMPILE_FAILED]")
@@ -274,6 +277,7 @@ func TestNamesThatMove(t *testing.T) {
 			}
 			w.start(write(step.before))
 			w.blames()
+			w.took()
 			w.edit(write(step.after))
 			var want []string
 			for i, text := range step.after {
@@ -285,6 +289,11 @@ func TestNamesThatMove(t *testing.T) {
 				}
 			}
 			w.stands(strings.Join(want, " "))
+			for _, line := range w.took() {
+				if name == "from an entry that is broken" && strings.HasPrefix(line, "up a") {
+					t.Errorf("it came back: %s", line)
+				}
+			}
 			// That a name was taken for a moment is nothing to report.
 			for _, f := range w.blamed() {
 				if taken(f.Err) {

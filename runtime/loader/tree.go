@@ -304,23 +304,17 @@ func (t *tree) attempt(n *node) {
 	t.withdraw(n)
 	n.remember(s)
 	set := func() (*cordis.Fiber, error) { return t.place(n, s).Set(s.plugin, s.raw, nil) }
-	if now := n.fibers[hold]; now != nil {
-		switch state := hold.State(); {
-		case now.equal(s) && state != cordis.Failed:
-			n.refer(hold, s)
-			return
-		case now.plugin == s.plugin && state == cordis.Active && !reflect.DeepEqual(now.raw, s.raw):
-			// It may take the configuration in place, which is plugin code.
-			n.busy = true
-			t.l.wg.Go(func() {
-				f, err := set()
-				select {
-				case t.l.calls <- func() { t.offered(n, f, s, err) }:
-				case <-t.l.run.Done():
-				}
-			})
-			return
-		}
+	if now := n.fibers[hold]; now != nil && now.plugin == s.plugin && hold.State() == cordis.Active && !reflect.DeepEqual(now.raw, s.raw) {
+		// It may take the configuration in place, which is plugin code.
+		n.busy = true
+		t.l.wg.Go(func() {
+			f, err := set()
+			select {
+			case t.l.calls <- func() { t.offered(n, f, s, err) }:
+			case <-t.l.run.Done():
+			}
+		})
+		return
 	}
 	f, err := set()
 	t.mounted(n, f, s, err)
