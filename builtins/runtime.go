@@ -141,10 +141,15 @@ func (r *Runtime) Loader() *loader.Loader { return r.loader }
 // entry runs an agent loop.
 func (r *Runtime) Loop() (*agentloop.Loop, error) {
 	l, ok := cordis.Lookup(r.container.Root(), agentloop.Key)
-	if !ok {
-		return nil, seams.Errorf(seams.NotProvided, "builtins", "no agent loop runs: cordis.yml needs an entry `name: agent-loop` that is active")
+	if ok {
+		return l, nil
 	}
-	return l, nil
+	for _, e := range r.loader.Entries() {
+		if e.Name == "agent-loop" || aliases[e.Name] == "agent-loop" {
+			return nil, seams.Errorf(seams.NotProvided, "builtins", "no agent loop runs: the entry %s is %s", e.ID, e.State)
+		}
+	}
+	return nil, seams.Errorf(seams.NotProvided, "builtins", "no agent loop runs: the composition has no entry `name: agent-loop`")
 }
 
 // Agent returns a declared agent, the first one for "".

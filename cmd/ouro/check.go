@@ -25,6 +25,17 @@ type faultLine struct {
 	Message string     `json:"message"`
 }
 
+// oneFile takes the one argument a command may have into file.
+func oneFile(file *string, rest []string) error {
+	if len(rest) > 1 {
+		return seams.Errorf(seams.InvalidArgument, "", "one file at a time; %q is too much", rest[1])
+	}
+	if len(rest) == 1 {
+		*file = rest[0]
+	}
+	return nil
+}
+
 // check prints every fault of a composition and answers 2 if there is one that
 // is not a warning.
 func check(ctx context.Context, p *program, args []string) int {
@@ -35,8 +46,8 @@ func check(ctx context.Context, p *program, args []string) int {
 	if done {
 		return code
 	}
-	if len(rest) > 0 {
-		*file = rest[0]
+	if err := oneFile(file, rest); err != nil {
+		return p.fail(err)
 	}
 	if *file == "" {
 		*file = configName

@@ -9,10 +9,12 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/ouro-run/ouro/builtins"
 	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/events"
 	"github.com/ouro-run/ouro/seams/llm"
 )
@@ -36,6 +38,9 @@ func demo(ctx context.Context, p *program, args []string) int {
 	invoices, err := fs.Sub(demoFiles, "demo/invoices")
 	if *folder != "" {
 		invoices = os.DirFS(p.path(*folder))
+		if info, serr := os.Stat(p.path(*folder)); serr != nil || !info.IsDir() {
+			return p.fail(seams.Errorf(seams.NotFound, "", "--invoices %s is no folder", *folder))
+		}
 	}
 	if err == nil {
 		err = p.demo(ctx, invoices)
@@ -191,11 +196,17 @@ func (s *story) call(c events.Call) {
 func (s *story) end(before, after []string) error {
 	s.say("")
 	if !reflect.DeepEqual(before, after) {
-		return fmt.Errorf("the container is not what it was before:\n%s\n--\n%s", strings.Join(before, "\n"), strings.Join(after, "\n"))
+		s.say("The agent left something behind: it did not come to the end of its task.")
+		for _, line := range after {
+			if !slices.Contains(before, line) {
+				s.say("       %s", line)
+			}
+		}
+		return seams.Errorf(seams.Unknown, "", "the demo's story did not end as it should")
 	}
 	s.say("The container is what it was before: %d fibers, services and listeners, each compared; nothing of the", len(before))
 	s.say("agent's tools is left, no file was written, and the temporary folder is removed.")
 	s.say("")
-	s.say("Next: ouro help, and README.md for a first plugin in ten lines.")
+	s.say("Next: README.md has a first plugin in ten lines.")
 	return nil
 }

@@ -21,8 +21,8 @@ func inspect(ctx context.Context, p *program, args []string) int {
 	if done {
 		return code
 	}
-	if len(rest) > 0 {
-		*file = rest[0]
+	if err := oneFile(file, rest); err != nil {
+		return p.fail(err)
 	}
 	path, text, note, err := p.composition(*file)
 	if err != nil {

@@ -66,13 +66,24 @@ func main() {
 // main runs one command and answers the exit code. The first SIGINT or SIGTERM
 // ends the command's context; a second one ends the process.
 func (p *program) main(args []string) int {
+	out := &checked{w: p.stdout}
+	code := (&program{stdin: p.stdin, stdout: out, stderr: p.stderr, env: p.env, dir: p.dir}).command(args)
+	if out.err != nil && code == exitDone {
+		fmt.Fprintln(p.stderr, "ouro: the output could not be written:", out.err)
+		return exitFailed
+	}
+	return code
+}
+
+// command runs the command that args name.
+func (p *program) command(args []string) int {
 	if len(args) == 0 {
 		return p.help(p.stderr, exitUsage)
 	}
 	switch name := args[0]; name {
 	case "help", "-h", "-help", "--help":
-		if len(args) > 1 {
-			return p.main([]string{args[1], "-h"})
+		if len(args) > 1 && args[1] != "help" {
+			return p.command([]string{args[1], "-h"})
 		}
 		return p.help(p.stdout, exitDone)
 	case "-v", "-version", "--version":
@@ -124,11 +135,17 @@ func (p *program) flags(name string) *flag.FlagSet {
 // parse reads flags and arguments; done says that the command is over with code.
 func parse(fs *flag.FlagSet, args []string) (rest []string, code int, done bool) {
 	for len(args) > 0 {
+		if args[0] == "--" {
+			return append(rest, args[1:]...), 0, false
+		}
 		if err := fs.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, exitDone, true
 			}
 			return nil, exitUsage, true
+		}
+		if n := len(args) - fs.NArg(); n > 0 && args[n-1] == "--" {
+			return append(rest, fs.Args()...), 0, false
 		}
 		args = fs.Args()
 		for len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-")) {
@@ -140,11 +157,38 @@ func parse(fs *flag.FlagSet, args []string) (rest []string, code int, done bool)
 
 // fail prints an error and answers its exit code.
 func (p *program) fail(err error) int {
-	fmt.Fprintln(p.stderr, "ouro:", err)
-	if code := seams.CodeOf(err); code != seams.Unknown {
+	var s signalled
+	if errors.As(err, &s) {
+		return exitSignal + int(s.sig)
+	}
+	p.complain(err.Error(), seams.CodeOf(err))
+	return exitOf(seams.CodeOf(err), exitUsage)
+}
+
+// complain prints what went wrong, its code once, and where to read on.
+func (p *program) complain(text string, code seams.Code) {
+	if mark := " [" + string(code) + "]"; code != seams.Unknown && !strings.Contains(text, mark) {
+		text += mark
+	}
+	fmt.Fprintln(p.stderr, "ouro:", text)
+	if _, ok := seams.Explain(code); ok && code != seams.Unknown {
 		fmt.Fprintf(p.stderr, "      ouro explain %s says more\n", code)
 	}
-	return exitOf(seams.CodeOf(err), exitUsage)
+}
+
+// checked is a writer that remembers its first failure: output that is lost is
+// not a success.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(b []byte) (int, error) {
+	n, err := c.w.Write(b)
+	if c.err == nil {
+		c.err = err
+	}
+	return n, err
 }
 
 // exitOf is the exit code of an error code.

@@ -27,7 +27,7 @@ type wire struct {
 	answer   func(n int, w http.ResponseWriter, request map[string]any)
 }
 
-func newWire(t *testing.T, answer func(n int, w http.ResponseWriter, request map[string]any)) *wire {
+func newWire(t testing.TB, answer func(n int, w http.ResponseWriter, request map[string]any)) *wire {
 	s := &wire{answer: answer}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		body, err := io.ReadAll(r.Body)
@@ -117,7 +117,7 @@ func invoke(t *testing.T, dir string, args ...string) (code int, stdout, stderr 
 	return p.main(args), out.String(), errs.String()
 }
 
-func folder(t *testing.T, files map[string]string) string {
+func folder(t testing.TB, files map[string]string) string {
 	t.Helper()
 	dir := t.TempDir()
 	for name, text := range files {

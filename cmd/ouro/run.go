@@ -49,6 +49,9 @@ func run(ctx context.Context, p *program, args []string) int {
 	if done {
 		return code
 	}
+	if t.maxSteps < 0 {
+		return p.fail(seams.Errorf(seams.InvalidArgument, "", "--max-steps %d: expected a positive number", t.maxSteps))
+	}
 	o, err := newOutput(p, t)
 	if err != nil {
 		return p.fail(err)
@@ -81,6 +84,9 @@ func run(ctx context.Context, p *program, args []string) int {
 	}
 	if cerr != nil {
 		fmt.Fprintln(p.stderr, "ouro: stopping:", cerr)
+	}
+	if result.Subtype == agents.Cancelled {
+		result.Error.Message = "the run was cancelled: " + context.Cause(ctx).Error()
 	}
 	return o.result(result, exitCode(ctx, result))
 }
@@ -134,9 +140,11 @@ func (t task) override(r *builtins.Runtime, o agents.Options) agents.Options {
 		o.Limits.Steps = t.maxSteps
 	}
 	if t.model != "" {
-		o.Provider, o.Model = "", t.model
+		o.Model = t.model
 		if left, right, ok := strings.Cut(t.model, "/"); ok && r.Provides(left) {
 			o.Provider, o.Model = left, right
+		} else if r.Provides(t.model) {
+			o.Provider = "" // the model is a route itself
 		}
 	}
 	return o
@@ -310,7 +318,7 @@ func (o *output) result(r agents.Result, code int) int {
 		fmt.Fprintln(o.p.stdout, strings.TrimRight(r.Text, "\n"))
 	}
 	if r.IsError {
-		fmt.Fprintf(o.p.stderr, "ouro: %s [%s]\n", r.Error.Message, r.Error.Code)
+		o.p.complain(r.Error.Message, r.Error.Code)
 	}
 	return code
 }
