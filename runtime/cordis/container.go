@@ -98,11 +98,13 @@ func (c *Container) Settle(ctx context.Context) error {
 	return (&Done{c: c, what: restOfAll}).Wait(ctx)
 }
 
-// Close disposes everything and waits for it, at most until ctx ends. It then
+// Close disposes everything and waits for it, at most until ctx ends; the root
+// takes no registration any more. It then
 // joins every goroutine the container started. An undo that hangs is STUCK; its
 // goroutine is not waited for.
 func (c *Container) Close(ctx context.Context) error {
 	c.unhook()
+	c.do(func(st *state) { st.closed = true })
 	err := c.root.ep.f.Dispose().Wait(ctx)
 	if err == nil {
 		err = c.Settle(ctx)

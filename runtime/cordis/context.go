@@ -240,32 +240,41 @@ func (ctx *Context) announceMounts(ms []*mount, watched bool) ([]*Fiber, error) 
 	c := ctx.ep.f.c
 	var first error
 	out := make([]*Fiber, len(ms))
-	for i, m := range ms {
-		out[i] = m.out
-		if watched && m.err == nil && !m.same {
-			_, m.err = c.dispatch(ctx.Context(), seams.Dispatch{Event: PluginEvent.Name, Payload: m.out}, nil)
-			c.do(func(st *state) {
-				if m.err != nil {
-					st.retire(m.out)
-				} else {
-					st.release1(m.out)
-				}
-			})
+	if watched {
+		for _, m := range ms {
+			if m.err == nil && !m.same {
+				_, m.err = c.dispatch(ctx.Context(), seams.Dispatch{Event: PluginEvent.Name, Payload: m.out}, nil)
+			}
 		}
-		if m.err != nil && first == nil {
+		c.do(func(st *state) {
+			for _, m := range ms {
+				st.announced(m)
+			}
+		})
+	}
+	for i, m := range ms {
+		if m.err == nil {
+			out[i] = m.out
+		} else if first == nil {
 			first = m.err
 		}
 	}
 	return out, first
 }
 
-// release1 lets an announced fiber begin.
-func (st *state) release1(f *Fiber) {
-	if f.held {
+// announced lets a mounted fiber begin, or takes it back if that was refused.
+func (st *state) announced(m *mount) {
+	f := m.out
+	switch {
+	case f == nil || !f.held:
+	case m.err != nil:
+		st.retire(f)
+	default:
 		f.held = false
 		st.transit--
 		st.trace("release", f, nil)
 		st.mark(f)
+		st.succeed(f)
 	}
 }
 
@@ -314,7 +323,7 @@ func (st *state) slot(k slotKey) *slot {
 func (st *state) mount(ctx *Context, m *mount, hold bool) {
 	ep := ctx.ep
 	p := ep.f
-	open := p.ep == ep && (p.phase == active || p.phase == loading) && !p.retired
+	open := st.open(ep) && !p.retired
 	if !open && !(st.mut.has(mutExtUnderInactive) && p.phase != removed) {
 		m.err = ctx.inactive("cordis.Plugin")
 		return
@@ -391,13 +400,23 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 	}
 	st.mark(f)
 	st.touched = true
-	if next != nil {
-		st.retire(next)
-	}
-	if holder != nil && (holder.acts == 0 || holder.failed || st.gap(holder, f) || st.mut.has(mutLoseAtInsert) && holder.phase != active) {
-		st.retire(holder)
+	if !hold {
+		st.succeed(f)
 	}
 	m.out = f
+}
+
+// succeed is what the insertion of f beside its holder ends at once (N1): an
+// undecided successor before it, and a holder that there is no point in keeping.
+func (st *state) succeed(f *Fiber) {
+	holder, _ := f.entry.undecided()
+	for _, g := range slices.Clone(f.entry.versions) {
+		switch {
+		case g.id >= f.id:
+		case g != holder, g.acts == 0, g.failed, st.gap(g, f), st.mut.has(mutLoseAtInsert) && g.phase != active:
+			st.retire(g)
+		}
+	}
 }
 
 // gap: the successor is exclusive, or needs a name of its own predecessor.
@@ -479,7 +498,7 @@ func (ep *episode) record(e *effect) bool {
 
 // open reports whether the episode takes registrations.
 func (st *state) open(ep *episode) bool {
-	return ep.f.ep == ep && (ep.f.phase == loading || ep.f.phase == active)
+	return ep.f.ep == ep && (ep.f.phase == loading || ep.f.phase == active) && !(st.closed && ep.f == st.root)
 }
 
 // EffectSeq is an effect of several steps: each element is recorded when it is

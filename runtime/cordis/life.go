@@ -21,7 +21,24 @@ type life struct {
 	cut     context.CancelCauseFunc
 	cutAs   error
 	drainer *time.Timer
+	empty   bool // the last frame has left
 }
+
+// ended is why an activation's context has ended, an error coded UNLOADED. Its
+// text is made when somebody reads it.
+type ended struct {
+	f       *Fiber
+	loading bool
+}
+
+func (e *ended) Error() string {
+	if e.loading {
+		return e.f.label() + ": the plugin was disposed while it was loading [" + string(seams.Unloaded) + "]"
+	}
+	return e.f.label() + ": the plugin was unloaded [" + string(seams.Unloaded) + "]"
+}
+
+func (e *ended) Unwrap() error { return seams.Unloaded }
 
 // cancel ends the activation's context. The first cause stays.
 func (l *life) cancel(cause error) {
@@ -85,18 +102,18 @@ func (l *life) drain(d time.Duration) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.drainer = time.AfterFunc(d, cut)
+	if !l.empty {
+		l.drainer = time.AfterFunc(d, cut)
+	}
 }
 
-// stop releases the drain timer; the last frame has left.
-func (l *life) stop() {
+// drained releases the drain timer: the last frame has left.
+func (l *life) drained() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	l.empty = true
 	if l.drainer != nil {
 		l.drainer.Stop()
-	}
-	if l.end != nil {
-		l.end(l.cause)
 	}
 }
 

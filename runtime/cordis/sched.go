@@ -197,6 +197,7 @@ func (st *state) step(ev *event) {
 		st.undone(ev)
 	case evDrained:
 		if ev.ep.f.ep == ev.ep && ev.ep.gate.empty() {
+			ev.ep.life.drained()
 			st.startUndo(ev.ep.f)
 		}
 	case evPoke:
@@ -220,8 +221,14 @@ type goroutines struct{}
 
 func (goroutines) start(c *Container, cmds []command) {
 	for _, cmd := range cmds {
-		c.wg.Go(func() { c.carry(cmd) })
+		c.wg.Add(1)
+		go c.carryOn(cmd)
 	}
+}
+
+func (c *Container) carryOn(cmd command) {
+	defer c.wg.Done()
+	c.carry(cmd)
 }
 
 func (c *Container) carry(cmd command) {
@@ -313,8 +320,8 @@ type stages struct {
 // stage runs Apply, or one step of it, for ep.
 func (c *Container) stage(ep *episode) *event {
 	f := ep.f
-	ctx := &Context{ep: ep, scope: f.scope}
-	ev := &event{kind: evStage, ep: ep}
+	ctx, ev := &ep.body, &ep.landed
+	*ev = event{kind: evStage, ep: ep}
 	var undo seams.Undo
 	ev.err = contain(func() (err error) {
 		if ep.run == nil {

@@ -83,7 +83,9 @@ type episode struct {
 	f        *Fiber
 	stamp    uint64 // the scheduler's clock at begin; grows along every wait edge
 	view     []*binding
-	relied   int // consumers, counted once for each binding their view names
+	relied   int     // consumers, counted once for each binding their view names
+	body     Context // what Apply gets
+	landed   event   // how its last stage ended
 	run      *stages
 	inApp    bool // a stage of Apply runs
 	diverted bool // its steps were ended: it cannot finish any more
@@ -158,11 +160,12 @@ func (e *effect) label() string {
 // drains the queue touches it. It does no I/O, takes no lock, reads no clock
 // and runs no plugin code: what must run elsewhere goes to out.
 type state struct {
-	c     *Container
-	mut   mutation
-	clock uint64
-	ids   uint64
-	root  *Fiber
+	c      *Container
+	mut    mutation
+	clock  uint64
+	ids    uint64
+	root   *Fiber
+	closed bool // the root takes no registration any more
 
 	dirty   []*Fiber
 	spare   []*Fiber // the array that dirty does not use
@@ -284,6 +287,7 @@ func (st *state) begin(f *Fiber) {
 		f.failed, f.err = false, nil
 	}
 	ep := &episode{f: f, stamp: st.tick()}
+	ep.body = Context{ep: ep, scope: f.scope}
 	if len(st.scratch) > 0 {
 		ep.view = slices.Clone(st.scratch)
 	}
@@ -366,6 +370,9 @@ func (st *state) finish(f *Fiber) {
 }
 
 func (st *state) takeover(f *Fiber) {
+	if len(f.entry.versions) == 1 {
+		return
+	}
 	for _, g := range slices.Clone(f.entry.versions) {
 		if g.id < f.id {
 			if g.ep != nil {
@@ -402,7 +409,7 @@ func (st *state) retire(f *Fiber) {
 	case pending:
 		st.tryRemove(f)
 	case loading:
-		f.ep.life.cancel(seams.Errorf(seams.Unloaded, f.label(), "the plugin was disposed while it was loading"))
+		f.ep.life.cancel(&ended{f, true})
 	case active:
 		st.leave(f)
 	}
@@ -433,7 +440,7 @@ func (st *state) tryClose(f *Fiber) {
 		return
 	}
 	f.phase = closing
-	ep.life.cancel(seams.Errorf(seams.Unloaded, f.label(), "the plugin was unloaded"))
+	ep.life.cancel(&ended{f, false})
 	if ep.gate.close() || st.mut.has(mutCallsMissed) {
 		st.startUndo(f)
 		return
