@@ -47,8 +47,9 @@
 // [Instance], an AbortSignal a context.Context.
 //
 // To JavaScript: the same shapes (numbers of any Go kind within 2^53), copied;
-// [HostFunc], [AsyncFunc], [Callable], [Later], iter.Seq2[any, error] (an async
-// iterable), context.Context (an AbortSignal), [*Response], error. A [*Func] or
+// [HostFunc], [AsyncFunc], [Callable], [Later], [Record], iter.Seq2[any, error] (an
+// async iterable), context.Context (an AbortSignal), [*Response], error. nil is
+// undefined by itself and null inside a value. A [*Func] or
 // [*Object] is the original in its own realm, and in any other one a function,
 // or an object of functions, that returns promises: that is how one plugin uses
 // a service that another one provides. Anything else is NOT_JSON.

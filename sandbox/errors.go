@@ -246,8 +246,11 @@ func (e *engine) describe(err error) *Thrown {
 	switch {
 	case errors.As(err, &c):
 		out := Thrown{Name: "Error", Message: c.Msg, Code: string(c.Code), Cause: c.Err}
-		if errors.As(c.Err, &t) {
-			out = *t
+		if _, ok := c.Err.(*panicStack); ok {
+			out.Cause = nil
+		}
+		if thrown, ok := c.Err.(*Thrown); ok {
+			out = *thrown
 			out.Code = string(c.Code)
 		} else if c.Op != "" {
 			out.Message = c.Op + ": " + c.Msg

@@ -72,6 +72,7 @@ type facade struct {
 func (r *Realm) newContext(host Host, inject []string) (goja.Value, *facade) {
 	f := &facade{r: r, host: host, inject: inject, made: map[string]goja.Value{}}
 	proto := r.modules().Get("ouro").ToObject(r.vm).Get("Context").ToObject(r.vm).Get("prototype").ToObject(r.vm)
+	r.context = proto
 	readOnly := func(name string) {
 		panic(r.toError(seams.Errorf(seams.ReadOnly, "ctx."+name, "ctx is read-only: publish a value with ctx.provide(%q, value), keep your own in a variable", name)))
 	}
@@ -149,10 +150,18 @@ func (f *facade) member(name string) goja.Value {
 func (f *facade) service(name string) goja.Value {
 	row, ok := f.row(name)
 	if !ok {
-		return f.call("", "get", name)
+		return f.value(name)
 	}
 	f.made[name] = f.makeService(row)
 	return f.made[name]
+}
+
+// value is a service without a row. It is there, so nothing is null.
+func (f *facade) value(name string) goja.Value {
+	if v := f.call("", "get", name); !goja.IsUndefined(v) {
+		return v
+	}
+	return goja.Null()
 }
 
 // call is a synchronous call of the façade's own.
@@ -271,7 +280,7 @@ func (f *facade) get(name string) goja.Value {
 	if row, ok := f.row(name); ok {
 		return f.makeService(row)
 	}
-	return f.call("", "get", name)
+	return f.value(name)
 }
 
 // makeMethod makes the function that sends one method.

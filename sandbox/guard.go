@@ -83,7 +83,7 @@ func (e *engine) guard(typed goja.Callable) {
 
 	objects := func(c goja.FunctionCall) {
 		for _, a := range c.Arguments {
-			if _, isObject := a.(*goja.Object); isObject && length(a) > capItems {
+			if o, isObject := a.(*goja.Object); isObject && o.ExportType() != proxyType && length(a) > capItems {
 				e.over("object size")
 			}
 		}

@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -21,14 +22,29 @@ func hold[T any](r *Realm, owner *T, v goja.Value) uint64 {
 	r.handle++
 	id := r.handle
 	r.handles[id] = v
-	runtime.AddCleanup(owner, func(id uint64) {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if r.over == nil {
-			r.released = append(r.released, id)
-		}
-	}, id)
+	runtime.AddCleanup(owner, r.released.add, id)
 	return id
+}
+
+// garbage are the ids of handles that Go has dropped. It refers to nothing: what
+// a cleanup refers to is kept, and a realm's options may lead back to a handle.
+type garbage struct {
+	mu  sync.Mutex
+	ids []uint64
+}
+
+func (g *garbage) add(id uint64) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.ids = append(g.ids, id)
+}
+
+func (g *garbage) take() []uint64 {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	ids := g.ids
+	g.ids = nil
+	return ids
 }
 
 // Func is a JavaScript function. Keeping it keeps neither its realm's memory
@@ -82,7 +98,7 @@ func (f *Func) bound() (goja.Callable, goja.Value, error) {
 
 func (r *Realm) invoke(ctx context.Context, t target, args []any, live bool) (any, error) {
 	return r.call(ctx, entry{
-		frame: &frame{ctx: ctx}, last: true,
+		frame: r.frameOf(ctx), last: true,
 		begin: func() (goja.Value, error) { return r.apply(t, args) },
 		read:  func(v goja.Value) (any, error) { return r.output(v, live, "result") },
 	})
@@ -130,7 +146,7 @@ const returnGrace = time.Second
 
 func (r *Realm) iterate(ctx context.Context, t target, args []any) iter.Seq2[any, error] {
 	return func(yield func(any, error) bool) {
-		fr := &frame{ctx: ctx}
+		fr := r.frameOf(ctx)
 		var it, step *goja.Object // touched on the realm's goroutine only
 		var next goja.Callable
 		_, err := r.call(ctx, entry{
@@ -238,7 +254,7 @@ func (o *Object) Has(name string) bool { return slices.Contains(*o.methods.Load(
 // Get reads a member; functions in it are handles. Nil when there is none.
 func (o *Object) Get(ctx context.Context, name string) (any, error) {
 	return o.r.call(ctx, entry{
-		frame: &frame{ctx: ctx}, last: true,
+		frame: o.r.frameOf(ctx), last: true,
 		begin: func() (goja.Value, error) {
 			self, err := o.self()
 			if err != nil {

@@ -193,6 +193,9 @@ func (r *Realm) giveStream(seq iter.Seq2[any, error]) (goja.Value, error) {
 		}
 		return r.must(r.async(r.here(), func(context.Context) (any, error) {
 			v, err, ok := next()
+			if err != nil || !ok {
+				r.drop(open)
+			}
 			if err != nil {
 				return nil, err
 			}
@@ -226,9 +229,17 @@ func (r *Realm) giveSignal(ctx context.Context) (goja.Value, error) {
 	if ctx.Err() != nil {
 		return signal, end()
 	}
-	undo := context.AfterFunc(ctx, func() { r.post(end) })
-	if r.frame != nil && !r.frame.over {
-		r.frame.undo = append(r.frame.undo, undo)
+	fr := r.frame
+	undo := context.AfterFunc(ctx, func() {
+		r.post(func() error {
+			if fr != nil && fr.over {
+				return nil // the call settled while its context was ending
+			}
+			return end()
+		})
+	})
+	if fr != nil && !fr.over {
+		fr.undo = append(fr.undo, undo)
 	}
 	return signal, nil
 }

@@ -61,12 +61,24 @@ func (r *Realm) Exports(ctx context.Context, p *Program) (*Object, error) {
 		if !ok {
 			return nil, seams.Errorf(seams.InvalidPlugin, p.Name(), "the file exports %s, expected an object or a function", r.shown(exports))
 		}
+		if o == exports && nonNil(o.Get("__esModule")).ToBoolean() {
+			o = r.snapshot(o)
+		}
 		return r.newObject(o), nil
 	})
 	if err != nil {
 		return nil, err
 	}
 	return v.(*Object), nil
+}
+
+// snapshot copies the exports of an ES module, which are accessors.
+func (r *Realm) snapshot(exports *goja.Object) *goja.Object {
+	out := r.vm.NewObject()
+	for _, k := range exports.Keys() {
+		out.Set(k, exports.Get(k))
+	}
+	return out
 }
 
 // Eval evaluates a program and returns what it exports as data.
@@ -78,7 +90,7 @@ func (r *Realm) Eval(ctx context.Context, p *Program) (any, error) {
 func (r *Realm) evaluate(ctx context.Context, p *Program, read func(goja.Value) (any, error)) (any, error) {
 	var module, exports *goja.Object
 	return r.call(ctx, entry{
-		frame: &frame{ctx: ctx}, last: true,
+		frame: r.frameOf(ctx), last: true,
 		begin: func() (goja.Value, error) {
 			r.programs[p.script.ID] = p
 			v, err := r.vm.RunProgram(p.run)
@@ -184,10 +196,16 @@ func (r *Realm) declare(plugin, meta goja.Value, what string) (*Plugin, error) {
 	invalid := func(member, format string, args ...any) error {
 		return seams.Errorf(seams.InvalidPlugin, what+" "+member, format, args...)
 	}
-	if name := field("name"); goja.IsString(name) && name.String() != "apply" {
-		p.Name = name.String()
-	} else if !goja.IsUndefined(name) && !goja.IsString(name) {
+	name := field("name")
+	if beside, ok := meta.(*goja.Object); ok && callable(o) && goja.IsString(nonNil(beside.Get("name"))) {
+		name = beside.Get("name") // says more than a function's own
+	}
+	switch {
+	case goja.IsUndefined(name):
+	case !goja.IsString(name):
 		return nil, invalid("name", "expected a string, got %s", r.shown(name))
+	case name.String() != "apply" && !compile.Unnamed(name.String()):
+		p.Name = name.String()
 	}
 	var err error
 	if p.Inject, err = r.readInject(field("inject"), invalid); err != nil {
@@ -268,7 +286,7 @@ func (p *Plugin) Apply(ctx context.Context, a Activation) error {
 		}
 	}
 	_, err := r.call(ctx, entry{
-		frame: &frame{ctx: ctx}, last: true,
+		frame: r.frameOf(ctx), last: true,
 		begin: func() (goja.Value, error) {
 			plugin, ok := r.handles[p.id].(*goja.Object)
 			if !ok {

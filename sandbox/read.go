@@ -123,7 +123,10 @@ func (rd *reader) object(o *goja.Object) (any, error) {
 	if callable(o) && !callable(nonNil(o.Get("toJSON"))) {
 		return rd.function(o) // by its class an async arrow function would be an Object
 	}
-	class := o.ClassName()
+	class, t := o.ClassName(), o.ExportType()
+	if t == proxyType {
+		class = behind(o).ClassName()
+	}
 	switch class {
 	case "Array":
 		return rd.list(o)
@@ -133,18 +136,22 @@ func (rd *reader) object(o *goja.Object) (any, error) {
 		if math.IsNaN(o.ToFloat()) {
 			return nil, rd.errorf(seams.NotJSON, "an invalid Date is not data")
 		}
-	case "Map":
-		return nil, rd.errorf(seams.NotJSON, "a Map is not data: use Object.fromEntries(map)")
-	case "Set":
-		return nil, rd.errorf(seams.NotJSON, "a Set is not data: use [...set]")
-	case "RegExp", "WeakMap", "WeakSet":
+	case "RegExp":
 		return nil, rd.errorf(seams.NotJSON, "a %s is not data", class)
-	case "Number", "String", "Boolean":
+	case "String":
+		return rd.value(o.ToString())
+	case "Number", "Boolean":
 		return rd.value(r.vm.ToValue(o.Export()))
 	}
-	switch t := o.ExportType(); {
+	switch {
+	case r.context != nil && o.Prototype() == r.context:
+		return nil, rd.errorf(seams.NotExposed, "a ctx is its plugin's own and is not handed over: give what the other side needs of it")
 	case t == promiseType:
 		return nil, rd.errorf(seams.NotJSON, "a promise is not data: await it first")
+	case t == mapType:
+		return nil, rd.errorf(seams.NotJSON, "a Map is not data: use Object.fromEntries(map)")
+	case t == setType:
+		return nil, rd.errorf(seams.NotJSON, "a Set is not data: use [...set]")
 	case binary[t]:
 		return rd.binary(o)
 	}
@@ -176,6 +183,18 @@ func (rd *reader) object(o *goja.Object) (any, error) {
 		out[key] = v
 	}
 	return out, nil
+}
+
+// behind is what a proxy of proxies stands for.
+func behind(o *goja.Object) *goja.Object {
+	for o.ExportType() == proxyType {
+		target := o.Export().(goja.Proxy).Target()
+		if target == nil {
+			break // revoked
+		}
+		o = target
+	}
+	return o
 }
 
 // member reads what stands at a step of the path.
@@ -235,6 +254,12 @@ func (rd *reader) fault(o *goja.Object) (any, error) {
 	}
 	return out, rd.count(len(t.Message))
 }
+
+var (
+	proxyType = reflect.TypeFor[goja.Proxy]()
+	mapType   = reflect.TypeFor[[][2]any]()
+	setType   = reflect.TypeFor[[]any]()
+)
 
 // binary holds the types of buffers and their views.
 var binary = map[reflect.Type]bool{

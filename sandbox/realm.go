@@ -53,7 +53,7 @@ type Realm struct {
 	done     chan struct{} // closed with over
 	tasks    sync.WaitGroup
 	release  sync.Once
-	released []uint64 // handles that Go dropped
+	released *garbage
 	open     map[*resource]struct{}
 	usage    Usage
 	logged   perMinute
@@ -67,7 +67,8 @@ type Realm struct {
 	fresh    []func() // looks again at objects handed out in this turn
 	timers   timers
 	programs map[uint64]*Program
-	minute   perMinute // nanoseconds of turns
+	context  *goja.Object // prototype of every ctx, nil before the first
+	minute   perMinute    // nanoseconds of turns
 	calls    perMinute
 	handed   perMinute
 }
@@ -103,7 +104,7 @@ func newRealm(ctx context.Context, o Options, e *engine) (*Realm, error) {
 	}
 	r := &Realm{
 		options: o, budgets: b, engine: e,
-		done: make(chan struct{}), open: map[*resource]struct{}{},
+		done: make(chan struct{}), released: &garbage{}, open: map[*resource]struct{}{},
 		handles: map[uint64]goja.Value{}, rejected: map[*goja.Promise]struct{}{}, programs: map[uint64]*Program{},
 	}
 	r.ctx, r.cancel = context.WithCancelCause(ctx)
@@ -167,7 +168,7 @@ func (r *Realm) Close(grace time.Duration) error {
 		}
 		r.timers.stop()
 		// Handles that somebody keeps must not keep the VM (pitfall 10).
-		r.open, r.engine, r.handles, r.rejected, r.frame, r.timers, r.programs, r.dog.vm = nil, nil, nil, nil, nil, timers{}, nil, nil
+		r.open, r.engine, r.handles, r.rejected, r.frame, r.timers, r.programs, r.context, r.dog.vm = nil, nil, nil, nil, nil, timers{}, nil, nil, nil
 	})
 	return nil
 }

@@ -13,15 +13,15 @@ func (f *Func) Do(ctx context.Context, args ...any) error {
 }
 
 // Start calls the function and returns when the call has returned. A promise it
-// answers is not awaited; its rejection is reported like any other that nobody
-// listens to.
+// answers is not awaited: its rejection is reported like any other that nobody
+// listens to, and the host calls it makes from then on are the realm's.
 func (f *Func) Start(ctx context.Context, args ...any) error {
 	return f.send(ctx, args, func(goja.Value) goja.Value { return goja.Undefined() })
 }
 
 func (f *Func) send(ctx context.Context, args []any, wait func(goja.Value) goja.Value) error {
 	_, err := f.r.call(ctx, entry{
-		frame: &frame{ctx: ctx}, last: true,
+		frame: f.r.frameOf(ctx), last: true,
 		begin: func() (goja.Value, error) {
 			v, err := f.r.apply(f.bound, args)
 			if err != nil {

@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"container/heap"
+	"slices"
 	"time"
 
 	"github.com/dop251/goja"
@@ -25,7 +26,6 @@ type timer struct {
 	every time.Duration // 0 for once
 	call  goja.Callable
 	args  []goja.Value
-	frame *frame
 	index int
 }
 
@@ -158,14 +158,12 @@ func (r *Realm) ambient() error {
 			if !ok {
 				panic(vm.NewTypeError(name + " needs a function"))
 			}
-			ms, rest := int64(0), []goja.Value(nil)
-			if len(c.Arguments) > 1 && name != "setImmediate" {
-				ms = c.Argument(1).ToInteger()
-				rest = c.Arguments[2:]
-			} else if name == "setImmediate" && len(c.Arguments) > 0 {
-				rest = c.Arguments[1:]
+			ms, given := int64(0), 1
+			if name != "setImmediate" {
+				ms, given = c.Argument(1).ToInteger(), 2
 			}
-			return r.must(r.setTimer(f, rest, ms, repeat))
+			args := slices.Clone(c.Arguments[min(given, len(c.Arguments)):]) // the engine takes its slice back
+			return r.must(r.setTimer(f, args, ms, repeat))
 		}))
 	}
 	clear := func(name string) {

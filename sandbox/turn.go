@@ -42,10 +42,10 @@ func (r *Realm) work() {
 			r.mu.Unlock()
 			return
 		}
-		jobs, released := r.queue, r.released
-		r.queue, r.released = nil, nil
+		jobs := r.queue
+		r.queue = nil
 		r.mu.Unlock()
-		for _, id := range released {
+		for _, id := range r.released.take() {
 			delete(r.handles, id)
 		}
 		for _, j := range jobs {
@@ -100,13 +100,19 @@ func (r *Realm) named(err error) error {
 	return err
 }
 
-// settleTurn looks again at the objects that were handed out, and reports the
-// promises that were rejected in this turn and that nobody has listened to.
-func (r *Realm) settleTurn() error {
-	for _, look := range r.fresh {
-		look()
-	}
+// lookAgain takes the methods of the objects that were handed out in this turn.
+func (r *Realm) lookAgain() {
+	fresh := r.fresh
 	r.fresh = nil
+	for _, look := range fresh {
+		r.vm.Try(look) // one that cannot be read keeps the methods it had
+	}
+}
+
+// settleTurn reports the promises that were rejected in this turn and that
+// nobody has listened to.
+func (r *Realm) settleTurn() error {
+	r.lookAgain()
 	for p := range r.rejected {
 		delete(r.rejected, p)
 		r.report(r.fromError(p.Result()))
@@ -117,13 +123,18 @@ func (r *Realm) settleTurn() error {
 // frame is one entry into the realm: the context under which its host calls
 // are made, also those after an await, until its result has settled.
 type frame struct {
-	ctx  context.Context
+	ctx  *borrowed
 	over bool
 	undo []func() bool // stops what links signals to contexts
 }
 
+func (r *Realm) frameOf(ctx context.Context) *frame {
+	return &frame{ctx: &borrowed{realm: r.ctx, caller: ctx}}
+}
+
 func (f *frame) settle() {
 	f.over = true
+	f.ctx.giveBack()
 	for _, stop := range f.undo {
 		stop()
 	}
@@ -180,6 +191,7 @@ func (r *Realm) call(ctx context.Context, en entry) (any, error) {
 	}
 	ch := make(chan outcome, 1)
 	settle := func(v any, err error) {
+		r.lookAgain()
 		if en.last {
 			en.frame.settle()
 		}
@@ -213,8 +225,11 @@ func (r *Realm) call(ctx context.Context, en entry) (any, error) {
 	case o := <-ch:
 		return o.v, o.err
 	case <-ctx.Done():
-		return nil, aborted(ctx)
+		err := aborted(ctx)
+		en.frame.ctx.giveBack()
+		return nil, err
 	case <-r.done:
+		en.frame.ctx.giveBack()
 		select {
 		case o := <-ch:
 			return o.v, o.err

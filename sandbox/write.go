@@ -180,6 +180,8 @@ func (r *Realm) give(v any) (out goja.Value, ok bool, err error) {
 		return r.hostFunc(x), true, nil
 	case AsyncFunc:
 		return r.asyncFunc(x), true, nil
+	case Record:
+		return r.giveRecord(x), true, nil
 	case Callable:
 		f := r.hostFunc(x.Call).(*goja.Object)
 		members, err := r.toJS(x.Members)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"strings"
 	"time"
 
@@ -12,9 +13,9 @@ import (
 	"github.com/ouro-run/ouro/seams"
 )
 
-// arg is the i-th argument, nil beyond the last.
+// arg is the i-th argument, nil where there is none.
 func arg(args []any, i int) any {
-	if i < len(args) {
+	if 0 <= i && i < len(args) {
 		return args[i]
 	}
 	return nil
@@ -42,15 +43,17 @@ func funcArg(op string, args []any, i int, what string) (*sandbox.Func, error) {
 	return f, nil
 }
 
+// maxDelay is the most milliseconds that a timer of the language takes.
+const maxDelay = 1<<31 - 1
+
 // delay reads a time in milliseconds.
 func delay(op string, args []any, i int) (time.Duration, error) {
-	const most = 1 << 31 // the most that a timer of a browser takes
 	ms, ok := arg(args, i).(float64)
 	if arg(args, i) == nil {
 		ms, ok = 0, true
 	}
-	if !ok || ms < 0 || ms >= most {
-		return 0, seams.Errorf(seams.InvalidArgument, op, "argument %d: expected milliseconds from 0 to %d, got %s", i+1, most-1, kind(arg(args, i)))
+	if !ok || ms < 0 || ms > maxDelay {
+		return 0, seams.Errorf(seams.InvalidArgument, op, "argument %d: expected milliseconds from 0 to %d, got %s", i+1, maxDelay, kind(arg(args, i)))
 	}
 	return time.Duration(ms * float64(time.Millisecond)), nil
 }
@@ -113,8 +116,12 @@ func reason(err error) string {
 	return strings.TrimPrefix(err.Error(), "json: ")
 }
 
-// encode makes JSON-shaped data of a Go value that has JSON.
+// encode makes JSON-shaped data of a Go value that has JSON. A list without
+// elements is one.
 func encode(v any) (any, error) {
+	if r := reflect.ValueOf(v); r.Kind() == reflect.Slice && r.IsNil() {
+		return []any{}, nil
+	}
 	raw, err := json.Marshal(v)
 	if err != nil {
 		return nil, err

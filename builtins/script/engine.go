@@ -22,8 +22,9 @@ type Options struct {
 	// Budgets bound every realm that states none of its own.
 	Budgets sandbox.Budgets
 	// Log gets what plugins write to the console, and to a logger that nobody
-	// provides. Plugin is the source's name or the mount's id, level is "debug",
-	// "info", "warn" or "error". Nil drops it.
+	// provides. Plugin is the source's name; of a mount it is [cordis:<id>], and
+	// each line is a call. Level is "debug", "info", "warn" or "error". Nil drops
+	// it.
 	Log func(plugin, level, text string)
 	// Report is told, once, each error that no caller is answered with: uncaught
 	// errors, unhandled rejections, and why a realm died. It is called from any
@@ -129,17 +130,17 @@ func (e *Engine) keep(r *reading) {
 	}
 }
 
-// take gives the realm kept for s, nil if there is none.
-func (e *Engine) take(s *source) *reading {
+// take gives the first kept realm that is the one wanted, nil if there is none.
+func (e *Engine) take(wanted func(*reading) bool) *reading {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	for i, r := range e.read {
-		if r.source == s {
-			e.read = slices.Delete(e.read, i, i+1)
-			return r
-		}
+	i := slices.IndexFunc(e.read, wanted)
+	if i < 0 {
+		return nil
 	}
-	return nil
+	r := e.read[i]
+	e.read = slices.Delete(e.read, i, i+1)
+	return r
 }
 
 // background is the context of realms: they end with their owners.

@@ -126,20 +126,20 @@ func declaredEvents() []event {
 			"(exec: ToolExec, result: ToolResult, next: () => Promise<Verdict>) => Promise<Verdict>",
 			"after a tool call, denied and failed ones too: accept or block its result",
 			"Returns {kind: 'accept'}, with content (what the model sees) or value to replace them, or {kind: 'block', feedback}."),
-		observed(tools.Results, outcome,
-			"(exec: ToolExec, result: ToolResult) => void",
+		observed(tools.Results, outcomeAlone,
+			"(exec: Omit<ToolExec, 'signal'>, result: ToolResult) => void",
 			"what came of a tool call", ""),
 		noted(tools.Changed, asJSONAlone[tools.Change],
 			"(change: { what: 'tool' | 'restriction' | 'guard'; name?: string; gone?: boolean }) => void",
 			"a tool came or went", ""),
 		streamEvent,
-		observed(agents.Created, asJSON[agents.Notice], "(e: { agent: Agent }) => void", "an agent was created", "An error undoes the creation."),
-		observed(agents.Disposed, asJSON[agents.Notice], "(e: { agent: Agent }) => void", "an agent is gone", ""),
-		observed(agents.StatusChanged, asJSON[agents.StatusNotice], "(e: { agent: Agent; status: 'idle' | 'running' }) => void", "an agent began or ended to work", ""),
-		observed(agents.SessionStart, asJSON[agents.StartNotice], "(e: { agent: Agent; source: 'startup' | 'resume' }) => void", "an agent's session starts, before its first turn", ""),
-		observed(agents.Inserted, asJSON[agents.ItemNotice], "(e: { agent: Agent; message: Message }) => void", "a message came into an agent's inbox", ""),
-		observed(agents.Claimed, asJSON[agents.ItemNotice], "(e: { agent: Agent; message: Message; turn: number }) => void", "a turn took a message from the inbox", ""),
-		observed(agents.Discarded, asJSON[agents.ItemNotice], "(e: { agent: Agent; message: Message }) => void", "a message of the inbox was dropped", ""),
+		observed(agents.Created, asJSONAlone[agents.Notice], "(e: { agent: Agent }) => void", "an agent was created", "An error undoes the creation."),
+		observed(agents.Disposed, asJSONAlone[agents.Notice], "(e: { agent: Agent }) => void", "an agent is gone", ""),
+		observed(agents.StatusChanged, asJSONAlone[agents.StatusNotice], "(e: { agent: Agent; status: 'idle' | 'running' }) => void", "an agent began or ended to work", ""),
+		observed(agents.SessionStart, asJSONAlone[agents.StartNotice], "(e: { agent: Agent; source: 'startup' | 'resume' }) => void", "an agent's session starts, before its first turn", ""),
+		observed(agents.Inserted, asJSONAlone[agents.ItemNotice], "(e: { agent: Agent; message: Message }) => void", "a message came into an agent's inbox", ""),
+		observed(agents.Claimed, asJSONAlone[agents.ItemNotice], "(e: { agent: Agent; message: Message; turn: number }) => void", "a turn took a message from the inbox", ""),
+		observed(agents.Discarded, asJSONAlone[agents.ItemNotice], "(e: { agent: Agent; message: Message }) => void", "a message of the inbox was dropped", ""),
 		wrapped(agents.PreStep, asJSON[agents.Proposal], asData, readAdmission,
 			"(e: { agent: Agent; turn: number; step: number; messages: Message[]; signal: AbortSignal }, next: () => Promise<{ kind: 'enter'; messages: Message[] } | { kind: 'reject' }>) => Promise<{ kind: 'enter'; messages: Message[] } | { kind: 'reject' }>",
 			"whether a step begins, and with which messages",
@@ -155,7 +155,7 @@ func declaredEvents() []event {
 		awaited(agents.TurnStopping, asJSON[agents.TurnNotice],
 			"(e: { agent: Agent; turn: number; signal: AbortSignal }) => void | Promise<void>",
 			"a turn is about to end", "An error fails the turn."),
-		observed(agents.Failed, asJSON[agents.FailureNotice], "(e: { agent: Agent; turn: number; step: number; error: Failure }) => void", "a turn failed", ""),
+		observed(agents.Failed, asJSONAlone[agents.FailureNotice], "(e: { agent: Agent; turn: number; step: number; error: Failure }) => void", "a turn failed", ""),
 		observed(events.Created, session, "(session: SessionInfo) => void", "a session is live", "An error undoes that."),
 		observed(events.Disposed, session, "(session: SessionInfo) => void", "a session is no longer live", ""),
 		observed(events.Appended, appended, "(session: SessionInfo, event: SessionEvent) => void", "an event was committed to a session's log", ""),
@@ -170,8 +170,8 @@ func declaredEvents() []event {
 	}
 }
 
-// asJSONAlone is asJSON without the signal, of events whose listeners outlive
-// the dispatch.
+// asJSONAlone is asJSON without the signal, of events that do not wait for what
+// their listeners go on to do.
 func asJSONAlone[P any](_ context.Context, p P) ([]any, error) {
 	m, err := encodeObject(p)
 	return []any{m}, err

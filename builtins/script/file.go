@@ -69,8 +69,10 @@ func (e *Engine) File(ctx context.Context, path string) (plugin *cordis.Plugin, 
 	if err != nil {
 		return nil, files, err
 	}
+	name := filepath.ToSlash(path)
 	s := &source{
-		e: e, name: filepath.ToSlash(path), program: program, facade: e.file, budgets: e.opt.Budgets,
+		e: e, name: name, program: program, facade: e.file, budgets: e.opt.Budgets,
+		log:     func(level, text string) { e.opt.Log(name, level, text) },
 		ambient: sandbox.Ambient{Timers: true, Env: e.opt.Env, Fetch: e.opt.Fetch},
 	}
 	plugin, err = s.plugin(ctx)

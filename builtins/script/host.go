@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/ouro-run/ouro/runtime/cordis"
 	"github.com/ouro-run/ouro/sandbox"
@@ -17,6 +18,7 @@ type host struct {
 	*reading
 	ctx      *cordis.Context
 	injected []string
+	tools    atomic.Int64 // registered now
 }
 
 // Call implements sandbox.Host.
@@ -105,7 +107,18 @@ func (h *host) services() []string {
 func (h *host) effect(args []any) (any, error) {
 	dispose := args[1].(*sandbox.Func)
 	undo, err := h.ctx.Effect(text(args, 0), func(context.Context) (seams.Undo, error) {
-		return func(ctx context.Context) error { return dispose.Do(ctx) }, nil
+		return func(ctx context.Context) error {
+			if h.realm.Err() != nil {
+				return nil // what the realm ended of has been told
+			}
+			err := dispose.Do(ctx)
+			if ctx.Err() != nil {
+				// It had all the time there is for an undo. The realm is given up, so
+				// that those that follow do not wait as long each.
+				_ = h.realm.Close(0)
+			}
+			return err
+		}, nil
 	})
 	if err != nil {
 		return nil, err
@@ -113,24 +126,29 @@ func (h *host) effect(args []any) (any, error) {
 	return sandbox.AsyncFunc(func(ctx context.Context, _ []any) (any, error) { return nil, undo(ctx) }), nil
 }
 
-// disposer is an undo as JavaScript calls it: it has taken effect when the call
-// returns, and nothing of what it undid runs any more when the promise settles.
-// Calls of fn that have not begun then are dropped; fn may be nil.
-func disposer(fn *sandbox.Func, undo seams.Undo, err error) (any, error) {
+// disposer is the answer of a registration: its undo as JavaScript calls it.
+func disposer(take func(), undo seams.Undo, err error) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	return release(fn, undo), nil
+	return release(take, undo), nil
 }
 
-func release(fn *sandbox.Func, undo seams.Undo) sandbox.HostFunc {
-	return func(context.Context, []any) (any, error) {
-		if fn != nil {
-			fn.Drop()
+// release is an undo as JavaScript calls it: it has taken effect when the call
+// returns, and nothing of what it undid runs any more when the promise settles.
+// take keeps a callback from being called, where the undo waits for one that is:
+// that cannot be waited for here, in the realm where it runs.
+func release(take func(), undo seams.Undo) sandbox.HostFunc {
+	return func(ctx context.Context, _ []any) (any, error) {
+		var err error
+		if take != nil {
+			take()
+		} else {
+			// With a context that has ended an undo begins and is not waited for.
+			ended, cancel := context.WithCancel(ctx)
+			cancel()
+			err = undo(ended)
 		}
-		// With a context that has ended, an undo begins and is not waited for:
-		// waiting here would wait for the realm that calls.
-		err := undo(ended)
 		return sandbox.Later(func(ctx context.Context) (any, error) {
 			if err != nil && !errors.Is(err, context.Canceled) {
 				return nil, err
@@ -139,9 +157,3 @@ func release(fn *sandbox.Func, undo seams.Undo) sandbox.HostFunc {
 		}), nil
 	}
 }
-
-var ended = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()

@@ -16,6 +16,8 @@ type listener struct {
 	fn  *sandbox.Func
 	op  string
 	off atomic.Bool // its disposer was called
+	// observer: what it throws, answers and waits for is its own affair.
+	observer bool
 }
 
 // listening is a context that registers listeners with options.
@@ -59,25 +61,20 @@ func (h *host) on(args []any, once bool) (any, error) {
 	default:
 		return nil, seams.Errorf(seams.InvalidArgument, "ctx.on", "argument 3: expected {prepend, global}, got %s", kind(o))
 	}
-	l := &listener{h: h, fn: fn, op: name}
+	refused := h.source.rules.allows(Wrap, name)
+	l := &listener{h: h, fn: fn, op: name, observer: refused != nil}
 	e, ok := h.source.e.events[name]
 	if !ok {
 		e.listen = func(o seams.Owner, l *listener) (seams.Undo, error) { return o.On(name, l.undeclared) }
 	}
-	if e.Mode == seams.Waterfall {
-		if err := h.source.rules.allows(Wrap, name); err != nil {
-			return nil, err
-		}
+	if e.Mode == seams.Waterfall && refused != nil {
+		return nil, refused
 	}
 	undo, err := e.listen(owner, l)
 	if err != nil {
 		return nil, err
 	}
-	off := release(fn, undo)
-	return sandbox.HostFunc(func(ctx context.Context, args []any) (any, error) {
-		l.off.Store(true)
-		return off(ctx, args)
-	}), nil
+	return release(func() { l.off.Store(true); fn.Drop() }, undo), nil
 }
 
 // sent is the event and the mode in which a JavaScript plugin dispatches.
@@ -101,16 +98,22 @@ func (l *listener) undeclared(ctx context.Context, payload any, next seams.Next)
 	}
 	s, _ := ctx.Value(sentKey{}).(sent)
 	switch {
+	case next == nil && s == sent{l.op, seams.Emit}:
+		return nil, l.notify(ctx, args)
+	case next == nil && s == sent{l.op, seams.Parallel}:
+		return nil, l.settle(ctx, args)
+	case l.observer:
+		err := l.notify(ctx, args)
+		if next != nil {
+			return next(ctx)
+		}
+		return nil, err
 	case next != nil:
 		v, err := l.fn.Invoke(ctx, append(args[:len(args):len(args)], sandbox.AsyncFunc(func(ctx context.Context, _ []any) (any, error) { return next(ctx) }))...)
 		if l.gone(err) {
 			return next(ctx)
 		}
 		return v, err
-	case s == sent{l.op, seams.Emit}:
-		return nil, l.notify(ctx, args)
-	case s == sent{l.op, seams.Parallel}:
-		return nil, l.settle(ctx, args)
 	}
 	v, err := l.fn.Invoke(ctx, args...)
 	if l.gone(err) {
@@ -122,14 +125,23 @@ func (l *listener) undeclared(ctx context.Context, payload any, next seams.Next)
 // notify calls the listener and does not wait for a promise that it answers: an
 // observer cannot hold up what it observes. Its rejection is reported.
 func (l *listener) notify(ctx context.Context, args []any) error {
-	if err := l.fn.Start(ctx, args...); !l.gone(err) {
-		return err
+	err := l.fn.Start(ctx, args...)
+	switch {
+	case l.gone(err):
+		return nil
+	case l.observer:
+		l.h.uncaught(err)
+		return nil
 	}
-	return nil
+	return err
 }
 
-// settle calls the listener and awaits what it answers.
+// settle calls the listener and awaits what it answers; an observer is not
+// waited for.
 func (l *listener) settle(ctx context.Context, args []any) error {
+	if l.observer {
+		return l.notify(ctx, args)
+	}
 	if err := l.fn.Do(ctx, args...); !l.gone(err) {
 		return err
 	}

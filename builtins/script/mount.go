@@ -1,7 +1,9 @@
 package script
 
 import (
+	"cmp"
 	"context"
+	"strings"
 	"time"
 
 	"github.com/ouro-run/ouro/runtime/cordis"
@@ -17,10 +19,19 @@ type Mount struct {
 	Code string
 	// Budgets bound its realm; the zero value is the engine's.
 	Budgets sandbox.Budgets
-	// Permit is asked before the mount injects a service or wraps a waterfall.
-	// Its error refuses that and is what the code's author reads. It is called
-	// on the realm's goroutine and must not wait. Nil permits everything.
+	// Apply and Call bound its apply and each call of its tools; zero is 10 s and
+	// 30 s.
+	Apply, Call time.Duration
+	// Permit is asked before the mount injects a service, when it is made and
+	// each time it starts, and before it listens to an event whether it may wrap
+	// it. Its error refuses the service, or the waterfall, and is what the code's
+	// author reads; to other events the mount then listens as an observer, whose
+	// errors, answers and delays change nothing. It may be called on the realm's
+	// goroutine and must not wait. Nil permits everything.
 	Permit func(Permission) error
+	// Dead is told, once, why the realm of the running plugin died. The plugin is
+	// disposed then. It must return at once. Nil tells nobody.
+	Dead func(error)
 }
 
 // Permission is something a mount wants to do.
@@ -40,10 +51,11 @@ const (
 	Wrap PermissionKind = "wrap"
 )
 
-// Deadlines of mounts (DECISIONS 4).
+// Limits of mounts.
 const (
 	mountApply = 10 * time.Second
 	mountCall  = 30 * time.Second
+	mountTools = 64 // at a time
 )
 
 // Mount makes a plugin of an agent's code, with the narrow façade and without
@@ -60,7 +72,12 @@ func (e *Engine) Mount(ctx context.Context, m Mount) (*cordis.Plugin, error) {
 	}
 	s := &source{
 		e: e, name: m.ID, program: program, facade: e.mount, budgets: m.Budgets,
-		rules: rules{permit: m.Permit, marked: true, call: mountCall, apply: mountApply},
+		log: func(level, text string) {
+			for line := range strings.Lines(text + "\n") {
+				e.opt.Log("[cordis:"+m.ID+"]", level, strings.TrimSuffix(line, "\n"))
+			}
+		},
+		rules: rules{permit: m.Permit, dead: m.Dead, marked: true, within: true, tools: mountTools, call: cmp.Or(m.Call, mountCall), apply: cmp.Or(m.Apply, mountApply)},
 	}
 	p, err := s.plugin(ctx)
 	if err != nil {
@@ -68,13 +85,19 @@ func (e *Engine) Mount(ctx context.Context, m Mount) (*cordis.Plugin, error) {
 	}
 	for _, n := range p.Inject {
 		if err := s.rules.allows(Inject, n.Name); err != nil {
-			if r := e.take(s); r != nil {
-				_ = r.realm.Close(closeGrace)
-			}
+			e.Release(p)
 			return nil, err
 		}
 	}
 	return p, nil
+}
+
+// Release ends the realm that is kept for the first activation of a plugin. One
+// that has started, or that starts later, is not affected.
+func (e *Engine) Release(p *cordis.Plugin) {
+	if r := e.take(func(r *reading) bool { return r.source.made == p }); r != nil {
+		_ = r.realm.Close(closeGrace)
+	}
 }
 
 func (r rules) allows(kind PermissionKind, name string) error {

@@ -15,18 +15,23 @@ import (
 // source is a compiled source with what its realms get.
 type source struct {
 	e       *Engine
-	name    string // in messages and in the log
+	name    string // in messages and stacks
+	log     func(level, text string)
 	program *sandbox.Program
 	facade  *sandbox.Facade
 	ambient sandbox.Ambient
 	budgets sandbox.Budgets
 	rules   rules
+	made    *cordis.Plugin // of it; its inject is all that an activation is given
 }
 
 // rules are what a host holds its plugin to.
 type rules struct {
 	permit func(Permission) error // nil permits everything
+	dead   func(error)            // nil tells nobody
 	marked bool                   // tools must come from defineTool
+	within bool                   // it calls tools from within tool calls only
+	tools  int                    // at a time, zero for any number
 	// Limits of a call of one of its tools and of its apply, zero for none.
 	call, apply time.Duration
 }
@@ -45,12 +50,17 @@ func (s *source) load(ctx context.Context) (*reading, error) {
 	var err error
 	r.realm, err = s.e.spare.New(background(), sandbox.Options{
 		Name: s.name, Facade: s.facade, Ambient: s.ambient, Budgets: s.budgets, Attribution: s.e.attribution,
-		Log:    func(level, text string) { s.e.opt.Log(s.name, level, text) },
+		Log:    s.log,
 		Report: func(err error) { r.report("script", err) },
 		Dead:   r.died,
 	})
 	if err != nil {
 		return nil, err
+	}
+	if limit := s.rules.apply; limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeoutCause(ctx, limit, seams.Errorf(seams.Timeout, s.name, "the code did not end within %v: do not await what does not come", limit))
+		defer cancel()
 	}
 	if r.plugin, err = r.realm.Load(ctx, s.program); err != nil {
 		_ = r.realm.Close(closeGrace)
@@ -67,6 +77,9 @@ func (r *reading) report(phase string, err error) {
 // with the error of its apply.
 func (r *reading) died(err error) {
 	if f := r.fiber.Load(); f != nil {
+		if dead := r.source.rules.dead; dead != nil {
+			dead(err)
+		}
 		r.report("script", err)
 		f.Dispose()
 	}
@@ -85,6 +98,7 @@ func (s *source) plugin(ctx context.Context) (*cordis.Plugin, error) {
 	}
 	p.ApplyTimeout = s.rules.apply
 	p.Apply = s.activate
+	s.made = p
 	s.e.keep(r)
 	return p, nil
 }
@@ -117,9 +131,18 @@ func needOf(name string, n sandbox.Inject) (cordis.Need, error) {
 	return cordis.Need{Name: n.Name, Meta: meta}, nil
 }
 
-// activate is Apply of the container plugin.
+// activate is Apply of the container plugin. What it is given is what was
+// declared when the plugin was made, whatever another evaluation declares, and
+// is permitted anew: who provides it may have changed.
 func (s *source) activate(ctx *cordis.Context, config any) error {
-	r := s.e.take(s)
+	var injected []string
+	for _, n := range s.made.Inject {
+		if err := s.rules.allows(Inject, n.Name); err != nil {
+			return err
+		}
+		injected = append(injected, n.Name)
+	}
+	r := s.e.take(func(r *reading) bool { return r.source == s })
 	if r == nil || r.realm.Err() != nil {
 		if r != nil {
 			_ = r.realm.Close(closeGrace)
@@ -134,7 +157,7 @@ func (s *source) activate(ctx *cordis.Context, config any) error {
 		_ = end(nil)
 		return err
 	}
-	h := &host{reading: r, ctx: ctx, injected: namesOf(r.plugin.Inject)}
+	h := &host{reading: r, ctx: ctx, injected: injected}
 	if err := h.apply(r.plugin, config); err != nil {
 		return err
 	}

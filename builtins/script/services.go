@@ -114,7 +114,7 @@ func (h *host) log(level logger.Level, name string, values []any) error {
 	if err != nil {
 		// A record is not lost because nobody provides a logger.
 		hub := logger.NewHub()
-		hub.Export(func(r logger.Record) { h.source.e.opt.Log(h.source.name, r.Level.String(), r.Text) })
+		hub.Export(func(r logger.Record) { h.source.log(r.Level.String(), r.Text) })
 		hub.Logger("").Log(level, values...)
 		return nil
 	}

@@ -56,7 +56,7 @@ func timeout(ctx context.Context, h *host, args []any) (any, error) {
 		return nil, err
 	}
 	undo, err := h.ctx.Timeout(d, h.tick(fn, rest(args)))
-	return disposer(fn, undo, err)
+	return disposer(fn.Drop, undo, err)
 }
 
 // interval is C-74 and, without a callback, C-75 and C-76.
@@ -77,7 +77,7 @@ func interval(_ context.Context, h *host, args []any) (any, error) {
 		return nil, err
 	}
 	undo, err := h.ctx.Interval(max(d, minInterval), h.tick(fn, rest(args)))
-	return disposer(fn, undo, err)
+	return disposer(fn.Drop, undo, err)
 }
 
 // throttle is C-77.
@@ -126,25 +126,41 @@ func (h *host) limited(op string, args []any, limit func(time.Duration, func(con
 	}
 	var mu sync.Mutex
 	var last []any
-	call, undo, err := limit(d, func(context.Context) {
+	leading, off := false, false
+	call, undo, err := limit(d, func(ctx context.Context) {
 		mu.Lock()
-		args := last
+		args, post, over := last, leading, off
 		mu.Unlock()
-		// The first call comes from JavaScript itself: it must not wait for it.
-		h.uncaught(fn.Post(args...))
+		if over {
+			return
+		}
+		if post {
+			// JavaScript itself called: it must not wait for itself.
+			h.uncaught(fn.Post(args...))
+			return
+		}
+		h.uncaught(fn.Start(ctx, args...))
 	})
 	if err != nil {
 		return nil, err
 	}
+	lead := func(on bool, args []any) {
+		mu.Lock()
+		defer mu.Unlock()
+		leading, last = on, args
+	}
 	return sandbox.Callable{
 		Call: func(_ context.Context, args []any) (any, error) {
-			mu.Lock()
-			last = args
-			mu.Unlock()
+			lead(true, args)
 			call()
+			lead(false, args)
 			return nil, nil
 		},
-		Members: map[string]any{"dispose": release(fn, undo)},
+		Members: map[string]any{"dispose": release(func() {
+			mu.Lock()
+			defer mu.Unlock()
+			off = true
+		}, undo)},
 	}, nil
 }
 

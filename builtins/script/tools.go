@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ouro-run/ouro/runtime/schema"
@@ -55,11 +56,32 @@ func registerTool(_ context.Context, h *host, r *tools.Registry, args []any) (an
 	if err != nil {
 		return nil, err
 	}
-	undo, err := r.Register(h.ctx, d)
-	if errors.Is(err, seams.Duplicate) && h.source.rules.marked {
-		err = seams.Errorf(seams.Duplicate, "ctx.tools.register", "%w; to replace it, find the plugin that has it with cordis_inspect, unmount that one, then mount this one again", err)
+	if most := h.source.rules.tools; most > 0 && int(h.tools.Load()) >= most {
+		return nil, seams.Errorf(seams.TooMany, "ctx.tools.register", "a mounted plugin has at most %d tools at a time: a tool with a parameter does the work of many", most)
 	}
+	undo, err := r.Register(counting{h.ctx, &h.tools}, d)
 	return disposer(nil, undo, err)
+}
+
+// counting counts the effects of an owner that stand.
+type counting struct {
+	seams.Owner
+	n *atomic.Int64
+}
+
+// Effect implements seams.Owner.
+func (c counting) Effect(label string, setup func(context.Context) (seams.Undo, error)) (seams.Undo, error) {
+	return c.Owner.Effect(label, func(ctx context.Context) (seams.Undo, error) {
+		undo, err := setup(ctx)
+		if err != nil {
+			return nil, err
+		}
+		c.n.Add(1)
+		return func(ctx context.Context) error {
+			c.n.Add(-1)
+			return undo(ctx)
+		}, nil
+	})
 }
 
 // definition reads a tool as its author wrote it: as defineTool made it, or, of
@@ -107,7 +129,7 @@ func (h *host) definition(v any) (tools.Definition, error) {
 		d.Parameters, err = schema.Parameters(m["parameters"])
 	}
 	if err != nil {
-		return d, seams.Errorf(seams.CodeOf(err), op, "tool %q: %w", d.Name, err)
+		return d, seams.Errorf(seams.CodeOf(err), op, "tool %q: %s", d.Name, reason(err))
 	}
 	if err := h.output(&d, m); err != nil {
 		return d, err
@@ -115,8 +137,8 @@ func (h *host) definition(v any) (tools.Definition, error) {
 	switch ms := m["timeoutMs"].(type) {
 	case nil:
 	case float64:
-		if ms <= 0 {
-			return bad("timeoutMs", "expected a positive number of milliseconds, got %v", ms)
+		if ms <= 0 || ms > maxDelay {
+			return bad("timeoutMs", "expected milliseconds above 0, at most %d, got %v", maxDelay, ms)
 		}
 		d.Timeout = time.Duration(ms * float64(time.Millisecond))
 	default:
@@ -158,7 +180,7 @@ func (h *host) output(d *tools.Definition, m map[string]any) error {
 	if out["schema"] != nil {
 		s, err := schema.Output(out["schema"])
 		if err != nil {
-			return seams.Errorf(seams.CodeOf(err), op, "tool %q: %w", d.Name, err)
+			return seams.Errorf(seams.CodeOf(err), op, "tool %q: %s", d.Name, reason(err))
 		}
 		o.Schema = s
 	}
@@ -254,16 +276,17 @@ func (h *host) body(name string, f *sandbox.Func) func(context.Context, *tools.E
 		})
 		x["concludeTurn"] = sandbox.HostFunc(func(context.Context, []any) (any, error) { exec.ConcludeTurn(); return nil, nil })
 		v, err := f.Call(inner, args, x)
-		if thrown := (*sandbox.Thrown)(nil); err != nil && !errors.As(err, &thrown) && (errors.Is(err, seams.NotJSON) || errors.Is(err, seams.TooLarge)) {
-			return nil, seams.Errorf(seams.InvalidToolOutput, "", "tool %q returned what is no JSON: %s; return a plain object, or return null", name, reason(err))
+		thrown, at := (*sandbox.Thrown)(nil), (*seams.Error)(nil)
+		if errors.As(err, &at) && !errors.As(err, &thrown) && (at.Code == seams.NotJSON || at.Code == seams.TooLarge) {
+			return nil, seams.Errorf(seams.InvalidToolOutput, "", "tool %q returned what is no JSON: %s: %s; return a plain object, or return null", name, at.Op, at.Msg)
 		}
 		return v, err
 	}
 }
 
 // view is an execution as JavaScript sees it.
-func view(ctx context.Context, exec *tools.Exec) map[string]any {
-	return map[string]any{
+func view(ctx context.Context, exec *tools.Exec) sandbox.Record {
+	return sandbox.Record{
 		"callId": exec.CallID, "rootCallId": exec.RootCallID, "name": exec.Name, "arguments": exec.Arguments,
 		"agent": exec.Agent, "signal": ctx,
 	}
@@ -276,6 +299,12 @@ func execution(ctx context.Context, exec *tools.Exec) ([]any, error) {
 func outcome(ctx context.Context, o tools.Outcome) ([]any, error) {
 	shown, err := encode(o.Result)
 	return []any{view(ctx, o.Exec), shown}, err
+}
+
+func outcomeAlone(ctx context.Context, o tools.Outcome) ([]any, error) {
+	args, err := outcome(ctx, o)
+	delete(args[0].(sandbox.Record), "signal")
+	return args, err
 }
 
 // executeTool is ctx.tools.execute.
@@ -293,8 +322,12 @@ func executeTool(ctx context.Context, h *host, r *tools.Registry, args []any) (a
 		ctx = signal
 	}
 	c := tools.Call{ID: llm.NewMessage("", llm.Source{}).ID, Name: name, Arguments: m["arguments"], Scope: h.ctx.Scope()}
-	if parent, ok := ctx.Value(execKey{}).(*tools.Exec); ok {
+	parent, ok := ctx.Value(execKey{}).(*tools.Exec)
+	if ok {
 		c.Parent, c.Agent, c.Scope = parent, parent.Agent, parent.Scope
+	} else if h.source.rules.within {
+		// Else it could call what the agent that mounted it may not.
+		return nil, seams.Errorf(seams.AccessDenied, op, "a mounted plugin calls tools only from within a tool's execute, with the rights of the agent that calls it")
 	}
 	return encode(r.Execute(ctx, c))
 }

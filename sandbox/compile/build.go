@@ -91,8 +91,9 @@ func buildBody(src Source) (*Script, error) {
 	if imports := importLine.FindAllString(src.Text, -1); imports != nil {
 		rest := importLine.ReplaceAllStringFunc(src.Text, func(s string) string { return strings.Repeat("\n", strings.Count(s, "\n")) })
 		join := strings.Join(imports, ";")
-		if s, bodyErr := build(src, strings.ReplaceAll(join, "\n", " ")+";"+head, rest, tail); bodyErr == nil {
-			return s, nil
+		hoisted, hoistedErr := build(src, strings.ReplaceAll(join, "\n", " ")+";"+head, rest, tail)
+		if hoistedErr == nil || errors.Is(hoistedErr, seams.ModuleNotAvailable) {
+			return hoisted, hoistedErr
 		}
 	}
 	return nil, err
@@ -125,11 +126,18 @@ var mapComment = regexp.MustCompile(`([#@][ \t]*sourceMapping)URL`)
 // read that file.
 func withoutMaps(text string) string { return mapComment.ReplaceAllString(text, "${1}url") }
 
+// earlyReturn finds, in esbuild's helper for async generators, where an await
+// that a return has reached in a finally block is resumed by another return:
+// the rest of the block would not run. It belongs to yield* alone. A test says
+// when the helper is right and this can go.
+var earlyReturn = regexp.MustCompile(`(resume\d*\()(\w+) === "return" \? \w+ : "next", (\w+)\[1\]`)
+
 // wrap keeps the wrapper's head on line 1, so that the map's rows hold, and
 // its end before the map's comment, which the engine reads only on the last
 // line (pitfall 18).
 func wrap(js string) string {
 	const head, tail = "(function(module,exports,require){", "\n})"
+	js = earlyReturn.ReplaceAllString(js, `${1}${2} === "return" && ${3}[1] ? ${2} : "next", ${3}[1]`)
 	if i := strings.LastIndex(js, "\n//# sourceMappingURL="); i >= 0 {
 		return head + js[:i] + tail + strings.TrimRight(js[i:], "\n")
 	}
@@ -168,6 +176,12 @@ func (b *bundle) setup(pb api.PluginBuild) {
 		return api.OnLoadResult{Contents: &b.text[i], Loader: b.loader(i)}, nil
 	})
 }
+
+var defaultName = regexp.MustCompile(`^m\d+_default$`)
+
+// Unnamed reports whether a function's name is the one that bundling gives to
+// an anonymous default export.
+func Unnamed(name string) bool { return defaultName.MatchString(name) }
 
 func index(path string) int {
 	i, _ := strconv.Atoi(strings.TrimPrefix(path, "m"))
@@ -296,7 +310,7 @@ func (b *bundle) render(out *strings.Builder, m api.Message) {
 	i := index(strings.TrimPrefix(l.File, b.namespace()+":"))
 	line := l.Line
 	if i == 0 {
-		line -= b.script.Head
+		line = max(line-b.script.Head, 1) // a hoisted import has no line of its own
 	}
 	column := utf8.RuneCountInString(l.LineText[:min(l.Column, len(l.LineText))])
 	fmt.Fprintf(out, "%s:%d:%d: %s", b.script.Files[i], line, column+1, text)

@@ -151,6 +151,11 @@ named(globalThis, 'Function', refuse);
 delete globalThis.eval;
 delete globalThis.GoError;
 
+// A forgotten await is the commonest mistake: what a promise lacks says so.
+const lacks = (k) => () => { throw new TypeError(`a promise has no ${typeof k === 'string' ? k : 'elements'}: is an await missing?`) };
+for (const k of [iterator, 'length', 'map', 'filter', 'forEach', 'reduce', 'find', 'some', 'every', 'join', 'slice', 'split', 'trim', 'match', 'replace', 'includes', 'ok', 'status', 'text', 'json'])
+  defineProperty(Promise.prototype, k, { get: lacks(k), set: k === 'status' ? function (v) { put(this, k, v) } : undefined, configurable: true, enumerable: false });
+
 // Missing pieces.
 for (const k of ['asyncIterator', 'dispose', 'asyncDispose']) defineProperty(Symbol, k, { value: Symbol.for('Symbol.' + k) });
 named(Promise, 'withResolvers', function () { let resolve, reject; const promise = new this((a, b) => { resolve = a; reject = b }); return { promise, resolve, reject } });

@@ -9,6 +9,7 @@ const describe = (v) => v === null ? 'null' : Array.isArray(v) ? 'a list' : type
 const fail = (path, text) => { throw native.fail('TypeError', `${path || 'value'}: ${text}`, 'INVALID_ARGUMENT') };
 const member = (path, key) => typeof key === 'number' ? `${path}[${key}]` : path ? `${path}.${key}` : key;
 const own = (o, k) => Object.prototype.hasOwnProperty.call(o, k);
+const then = Function.prototype.call.bind(Promise.prototype.then);
 const isMap = (v) => v !== null && typeof v === 'object' && !Array.isArray(v);
 
 const check = (s, v, path) => {
@@ -181,8 +182,8 @@ const attributionHeaders = () => ({ ...native.attribution });
 // Tools. The definition is marked, so that a host can tell that it was checked
 // here. What is deeper than the members of the definition is checked when it
 // is registered.
-const defineTool = (def) => {
-  const bad = (path, text) => { throw native.fail('TypeError', `defineTool${path}: ${text}`, 'INVALID_ARGUMENT') };
+const defining = (op) => (def) => {
+  const bad = (path, text) => { throw native.fail('TypeError', `${op}${path}: ${text}`, 'INVALID_ARGUMENT') };
   if (!isMap(def)) bad('', `expected {name, description, parameters, execute}, got ${describe(def)}`);
   if (typeof def.name !== 'string' || !def.name) bad('.name', `expected a name, got ${describe(def.name)}`);
   if (def.parameters !== undefined && !isMap(def.parameters)) bad('.parameters', `must be a parameter spec object such as {city: {type: 'string', required: true}}, got ${describe(def.parameters)}`);
@@ -191,11 +192,20 @@ const defineTool = (def) => {
     for (const k of ['render', 'presentationMeta']) if (def.output[k] !== undefined && typeof def.output[k] !== 'function') bad('.output.' + k, `must be a function, got ${describe(def.output[k])}`);
   }
   if (typeof def.execute !== 'function') bad('.execute', `must be a function (args) => value, got ${describe(def.execute)}`);
-  return { ...def, execute: def.execute.bind(def), kind: 'tool' };
+  const given = (v) => {
+    if (v === undefined) throw native.fail('', `tool ${JSON.stringify(def.name)} returned nothing: return its value from execute, or return null`, 'INVALID_TOOL_OUTPUT');
+    return v;
+  };
+  const execute = (args, exec) => {
+    const v = def.execute(args, exec);
+    return v instanceof Promise ? then(v, given) : given(v);
+  };
+  return { ...def, execute, kind: 'tool' };
 };
+const defineTool = defining('defineTool');
 
 // harness is what mounted code registers its tools through.
-const harness = { defineTool, registerTool: (ctx, tool) => ctx.tools.register(tool) };
+const harness = { defineTool: defining('harness.defineTool'), registerTool: (ctx, tool) => ctx.tools.register(tool) };
 
 const all = { Schema, z: Schema, Context, Service, LlmAdapter, LlmError, CallId, attributionHeaders, defineTool };
 const modules = (values, fallback) => Object.defineProperty({ ...values, default: fallback ?? values }, '__esModule', { value: true });
