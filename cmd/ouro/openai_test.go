@@ -12,7 +12,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ouro-run/ouro/builtins"
 	"github.com/ouro-run/ouro/seams/llm"
@@ -22,6 +24,7 @@ import (
 // description. Reply n of a conversation is what answer(n) says.
 type wire struct {
 	*httptest.Server
+	spent    atomic.Int64 // nanoseconds in the handler
 	mu       sync.Mutex
 	requests []map[string]any
 	answer   func(n int, w http.ResponseWriter, request map[string]any)
@@ -30,6 +33,8 @@ type wire struct {
 func newWire(t testing.TB, answer func(n int, w http.ResponseWriter, request map[string]any)) *wire {
 	s := &wire{answer: answer}
 	s.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := time.Now()
+		defer func() { s.spent.Add(int64(time.Since(began))) }()
 		body, err := io.ReadAll(r.Body)
 		var request map[string]any
 		if err != nil || r.URL.Path != "/v1/chat/completions" || json.Unmarshal(body, &request) != nil {

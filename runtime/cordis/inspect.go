@@ -258,7 +258,12 @@ func (st *state) consumersOf(ep *episode) []*Fiber {
 
 // commits reports whether ep's view names p.
 func (ep *episode) commits(p *episode) bool {
-	return slices.ContainsFunc(ep.view, func(b *binding) bool { return b.ep == p })
+	for i := range ep.view {
+		if ep.view[i].Load().ep == p {
+			return true
+		}
+	}
+	return false
 }
 
 // Visited returns how many fibers the scheduler has looked at since the

@@ -167,7 +167,7 @@ func (st *state) markTaint(f *Fiber) bool {
 		}
 		for _, b := range g.ep.bindings {
 			for n := b.slot.first; n != nil; n = n.next {
-				if n.f.ep != nil && slices.ContainsFunc(n.f.ep.view, func(v *binding) bool { return v.ep == g.ep }) {
+				if n.f.ep != nil && n.f.ep.commits(g.ep) {
 					add(n.f)
 				}
 			}
@@ -220,13 +220,12 @@ func (st *state) same(f *Fiber) bool {
 		return true
 	}
 	for i, b := range st.scratch {
-		if b.ep != f.ep.view[i].ep {
+		if b.ep != f.ep.view[i].Load().ep {
 			return false
 		}
 	}
 	for i, b := range st.scratch {
-		if old := f.ep.view[i]; old != b {
-			f.ep.view[i] = b
+		if old := f.ep.view[i].Swap(b); old != b {
 			b.relied++
 			old.relied--
 			if old.withdrawn && old.relied == 0 && old.eff.state != finished {

@@ -168,7 +168,7 @@ func (ctx *Context) view(name string) (*binding, error) {
 			continue
 		}
 		if n.Name == name {
-			return ep.view[i], nil
+			return ep.view[i].Load(), nil
 		}
 		i++
 	}

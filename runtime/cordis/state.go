@@ -81,11 +81,11 @@ func (e *entry) undecided() (hold, next *Fiber) {
 // episode is one activation of a fiber, from begin to inactive.
 type episode struct {
 	f        *Fiber
-	stamp    uint64 // the scheduler's clock at begin; grows along every wait edge
-	view     []*binding
-	relied   int     // consumers, counted once for each binding their view names
-	body     Context // what Apply gets
-	landed   event   // how its last stage ended
+	stamp    uint64                    // the scheduler's clock at begin; grows along every wait edge
+	view     []atomic.Pointer[binding] // one for each required need; readers take no lock
+	relied   int                       // consumers, counted once for each binding their view names
+	body     Context                   // what Apply gets
+	landed   event                     // how its last stage ended
 	run      *stages
 	inApp    bool // a stage of Apply runs
 	diverted bool // its steps were ended: it cannot finish any more
@@ -288,11 +288,12 @@ func (st *state) begin(f *Fiber) {
 	}
 	ep := &episode{f: f, stamp: st.tick()}
 	ep.body = Context{ep: ep, scope: f.scope}
-	if len(st.scratch) > 0 {
-		ep.view = slices.Clone(st.scratch)
-	}
 	ep.gate.ep = ep
-	for _, b := range ep.view {
+	if n := len(st.scratch); n > 0 {
+		ep.view = make([]atomic.Pointer[binding], n)
+	}
+	for i, b := range st.scratch {
+		ep.view[i].Store(b)
 		b.relied++
 		b.ep.relied++
 	}
@@ -597,7 +598,8 @@ func (st *state) inactive(f *Fiber) {
 
 // release gives up an episode's commitments.
 func (st *state) release(ep *episode) {
-	for _, b := range ep.view {
+	for i := range ep.view {
+		b := ep.view[i].Load()
 		b.relied--
 		p := b.ep
 		if p.relied--; p.relied == 0 && p.f.ep == p {

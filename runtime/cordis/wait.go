@@ -376,7 +376,7 @@ func (s *search) end(f *Fiber) bool {
 func (s *search) consumers(ep *episode) bool {
 	for _, b := range ep.bindings {
 		for n := b.slot.first; n != nil; n = n.next {
-			if n.f.ep != nil && slices.ContainsFunc(n.f.ep.view, func(v *binding) bool { return v.ep == ep }) && s.end(n.f) {
+			if n.f.ep != nil && n.f.ep.commits(ep) && s.end(n.f) {
 				return true
 			}
 		}
