@@ -2,10 +2,8 @@ package builtins
 
 import (
 	"context"
-	"crypto/sha256"
 	"errors"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -96,7 +94,7 @@ func prepare(opt Options) (*Runtime, error) {
 	r.engine = script.New(script.Options{Env: opt.Env, Fetch: r.client.Fetch, Identity: r.identity, Report: opt.Report, Log: r.log})
 	r.loader, err = loader.New(r.container.Root(), loader.Options{
 		File: file, Text: opt.Text, Builtins: r.catalogue(), Defaults: defaults,
-		Load: r.load, Eval: func(expr string) (any, error) { return r.engine.Eval(context.Background(), expr) },
+		Load: r.engine.File, Eval: func(expr string) (any, error) { return r.engine.Eval(context.Background(), expr) },
 		Report: opt.Fault, Watch: opt.Watch,
 	})
 	if err != nil {
@@ -111,20 +109,6 @@ func (r *Runtime) report(rep cordis.Report) {
 		return
 	}
 	r.opt.Report(rep)
-}
-
-// load makes a plugin of a source file, for the loader.
-func (r *Runtime) load(ctx context.Context, path string) (loader.Source, error) {
-	plugin, files, err := r.engine.File(ctx, path)
-	src := loader.Source{Plugin: plugin}
-	for _, f := range files {
-		entry := loader.File{Path: f}
-		if text, rerr := os.ReadFile(f); rerr == nil {
-			entry.Sum = sha256.Sum256(text)
-		}
-		src.Files = append(src.Files, entry)
-	}
-	return src, err
 }
 
 func (r *Runtime) log(plugin, level, text string) {

@@ -37,14 +37,14 @@ func failed(t *testing.T, chunks []llm.Chunk) llm.FinishReason {
 
 func (w *world) adapter() *cordis.Fiber {
 	w.Helper()
-	p, files, err := w.engine.File(w.Context(), "testdata/my-llm-adapter.ts")
+	src, err := w.engine.File(w.Context(), "testdata/my-llm-adapter.ts")
 	if err != nil {
 		w.Fatal(err)
 	}
-	if !slices.Equal(files, []string{"testdata/my-llm-adapter.ts"}) {
+	if files := paths(src); !slices.Equal(files, []string{"testdata/my-llm-adapter.ts"}) {
 		w.Errorf("files = %v", files)
 	}
-	return w.mount(p, map[string]any{"apiKey": "k", "models": []any{"my-model-v1", "my-model-v2"}})
+	return w.mount(src.Plugin, map[string]any{"apiKey": "k", "models": []any{"my-model-v1", "my-model-v2"}})
 }
 
 // The documented form of an adapter plugin in TypeScript runs as it stands.
@@ -141,11 +141,11 @@ func TestAdapterLeftEarly(t *testing.T) {
 // L: a configuration that breaks the plugin's schema is refused by path.
 func TestAdapterConfig(t *testing.T) {
 	w := newWorld(t)
-	p, _, err := w.engine.File(w.Context(), "testdata/my-llm-adapter.ts")
+	src, err := w.engine.File(w.Context(), "testdata/my-llm-adapter.ts")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Config.Resolve(map[string]any{"models": "my-model-v1"})
+	_, err = src.Plugin.Config.Resolve(map[string]any{"models": "my-model-v1"})
 	if !errors.Is(err, seams.InvalidConfig) || !strings.Contains(err.Error(), "config.apiKey") || !strings.Contains(err.Error(), "config.models") {
 		t.Errorf("err = %v", err)
 	}

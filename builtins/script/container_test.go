@@ -217,13 +217,13 @@ func TestNoPlugin(t *testing.T) {
 		"nothing.js": ``, "undefined.mjs": `export default undefined`, "noapply.js": `module.exports = { name: 'x' }`,
 		"badapply.js": `module.exports = { apply: 3 }`, "text.mjs": `export default 'hello'`,
 	} {
-		_, _, err := w.engine.File(w.Context(), w.write(name, source))
+		_, err := w.engine.File(w.Context(), w.write(name, source))
 		if !errors.Is(err, seams.InvalidPlugin) || !strings.Contains(err.Error(), "Export apply(ctx, config)") {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	for _, member := range []string{`name: 3`, `inject: 'tools'`, `inject: [3]`, `inject: { tools: 7 }`, `provide: 3`, `Config: { type: 'strnig' }`} {
-		_, _, err := w.engine.File(w.Context(), w.write("bad.js", `module.exports = { `+member+`, apply() {} }`))
+		_, err := w.engine.File(w.Context(), w.write("bad.js", `module.exports = { `+member+`, apply() {} }`))
 		if member == `inject: 'tools'` && err == nil {
 			continue // one name is as good as a list of it
 		}

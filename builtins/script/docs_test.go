@@ -94,7 +94,9 @@ func (s shown) try(name string, config any) (*cordis.Fiber, error) {
 	if filepath.Ext(name) == "" {
 		p, err = s.engine.Mount(s.Context(), script.Mount{ID: name, Code: s.examples[name]})
 	} else {
-		p, _, err = s.engine.File(s.Context(), filepath.Join(s.dir, filepath.FromSlash(name)))
+		var src loader.Source
+		src, err = s.engine.File(s.Context(), filepath.Join(s.dir, filepath.FromSlash(name)))
+		p = src.Plugin
 	}
 	if err != nil {
 		s.Fatal(err)

@@ -45,6 +45,7 @@ type Engine struct {
 	mu     sync.Mutex
 	read   []*reading     // realms that read a declaration and were not taken yet, oldest first
 	eval   *sandbox.Realm // of expressions; nil until one is needed
+	turn   chan struct{}  // held while an expression is evaluated
 	closed bool
 	ending sync.WaitGroup // realms of expressions that died
 }
@@ -68,7 +69,7 @@ func New(opt Options) *Engine {
 	e := &Engine{
 		opt: opt, attribution: opt.Identity.Headers(),
 		compiler: sandbox.NewCompiler(), spare: sandbox.NewSpare(),
-		table: map[string]*method{}, events: map[string]event{},
+		table: map[string]*method{}, turn: make(chan struct{}, 1), events: map[string]event{},
 	}
 	all, vs := services(), verbs()
 	for _, s := range all {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ouro-run/ouro/builtins/script"
 	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/runtime/loader"
 	"github.com/ouro-run/ouro/seams"
 )
 
@@ -25,13 +26,13 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // what is not there are told apart.
 func TestFileNames(t *testing.T) {
 	w := newWorld(t)
-	for _, ext := range script.Extensions {
+	for _, ext := range loader.Extensions {
 		source := "export function apply() {}"
 		if ext == ".cjs" {
 			source = "exports.apply = () => {}"
 		}
-		if _, files, err := w.engine.File(w.Context(), w.write("ok"+ext, source)); err != nil || len(files) != 1 {
-			t.Errorf("%s: %v %v", ext, files, err)
+		if src, err := w.engine.File(w.Context(), w.write("ok"+ext, source)); err != nil || len(src.Files) != 1 {
+			t.Errorf("%s: %v %v", ext, src.Files, err)
 		}
 	}
 	w.write("folder/index.ts", "export function apply() {}")
@@ -46,13 +47,13 @@ func TestFileNames(t *testing.T) {
 		{"plugin.py", "must end in .js, .mjs, .cjs, .ts", seams.NotFound},
 		{"plugin", "must end in", seams.NotFound},
 	} {
-		_, _, err := w.engine.File(w.Context(), filepath.Join(w.dir, c.path))
+		_, err := w.engine.File(w.Context(), filepath.Join(w.dir, c.path))
 		if !errors.Is(err, c.code) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%s: %v, want %q", c.path, err, c.says)
 		}
 	}
 	big := w.write("big.js", "//"+strings.Repeat("x", 5<<20))
-	if _, _, err := w.engine.File(w.Context(), big); !errors.Is(err, seams.TooLarge) {
+	if _, err := w.engine.File(w.Context(), big); !errors.Is(err, seams.TooLarge) {
 		t.Errorf("big: %v", err)
 	}
 }
@@ -66,20 +67,22 @@ func TestFileImports(t *testing.T) {
 	main := w.write("main.ts", `import { word } from './lib/helper'
 import data from './data.json'
 export function apply() { console.log(word, data.n) }`)
-	p, files, err := w.engine.File(w.Context(), main)
+	src, err := w.engine.File(w.Context(), main)
 	if err != nil {
 		t.Fatal(err)
 	}
+	files := paths(src)
 	slices.Sort(files)
 	want := []string{filepath.Join(w.dir, "data.json"), filepath.Join(w.dir, "lib/helper.ts"), main}
 	if !slices.Equal(files, want) {
 		t.Errorf("files = %v, want %v", files, want)
 	}
-	w.mount(p, nil)
+	w.mount(src.Plugin, nil)
 	w.expect("hi 3")
 
 	w.write("lib/helper.ts", "export const word = ")
-	_, files, err = w.engine.File(w.Context(), main)
+	src, err = w.engine.File(w.Context(), main)
+	files = paths(src)
 	if !errors.Is(err, seams.CompileFailed) || !strings.Contains(err.Error(), "lib/helper.ts:1:") || !slices.Contains(files, filepath.Join(w.dir, "lib/helper.ts")) {
 		t.Errorf("broken import: %v, files %v", err, files)
 	}
@@ -92,7 +95,7 @@ export function apply() { console.log(word, data.n) }`)
 		t.Skip(err)
 	}
 	for _, path := range []string{"./link.js", "../secret.js", secret} {
-		_, _, err := w.engine.File(w.Context(), w.write("out.js", "require("+fmt.Sprintf("%q", path)+"); exports.apply = () => {}"))
+		_, err := w.engine.File(w.Context(), w.write("out.js", "require("+fmt.Sprintf("%q", path)+"); exports.apply = () => {}"))
 		if err == nil {
 			t.Errorf("%s was imported", path)
 		}

@@ -10,12 +10,18 @@ import (
 
 // Eval evaluates an expression with process.env and nothing else, and returns
 // its value as data; a variable that is not set is nil. Expressions share one
-// realm. Errors are those of compiling, of what the expression threw and of its
+// realm, one at a time: one that ends it fails no other. Errors are those of compiling, of what the expression threw and of its
 // budgets.
 func (e *Engine) Eval(ctx context.Context, expr string) (any, error) {
 	program, err := e.compiler.Compile(compile.Source{Name: "!!js", Text: expr, Form: compile.Expression})
 	if err != nil {
 		return nil, err
+	}
+	select {
+	case e.turn <- struct{}{}:
+		defer func() { <-e.turn }()
+	case <-ctx.Done():
+		return nil, context.Cause(ctx)
 	}
 	realm, err := e.evaluator()
 	if err != nil {

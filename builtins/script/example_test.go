@@ -36,12 +36,12 @@ export function apply(ctx: any, config: { mark: string }) {
   })
 }`), 0o600)
 
-	plugin, _, err := engine.File(ctx, path)
+	src, err := engine.File(ctx, path)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	fiber, err := container.Root().Plugin(plugin, map[string]any{"mark": "!"})
+	fiber, err := container.Root().Plugin(src.Plugin, map[string]any{"mark": "!"})
 	if err == nil {
 		err = fiber.Ready().Wait(ctx)
 	}

@@ -2,6 +2,7 @@ package script
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"io"
 	"io/fs"
@@ -11,14 +12,11 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/runtime/loader"
 	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/sandbox/compile"
 	"github.com/ouro-run/ouro/seams"
 )
-
-// Extensions are those of the files that can be plugins.
-var Extensions = []string{".js", ".mjs", ".cjs", ".ts"}
 
 // maxSource bounds what is read of a source file. The compiler's own bound is
 // lower and has the better message.
@@ -26,48 +24,49 @@ const maxSource = 4 << 20
 
 // File makes a plugin of a source file, with the whole façade and the ambient
 // authority of an operator's file. Path is read as it stands and shown in
-// errors. Files are those that the plugin was made of, path first: who watches
-// them knows when to ask again.
+// errors. The answer names the files the plugin was made of, path
+// first, as they were read: who watches them knows when to ask again.
 //
 // Errors are NOT_FOUND (a folder, another extension, nothing there), TOO_LARGE,
 // COMPILE_FAILED, MODULE_NOT_AVAILABLE, INVALID_PLUGIN, UNSUPPORTED_SCHEMA and
 // what evaluation threw. Files then holds those that were read.
-func (e *Engine) File(ctx context.Context, path string) (plugin *cordis.Plugin, files []string, err error) {
-	if !slices.Contains(Extensions, strings.ToLower(filepath.Ext(path))) {
+func (e *Engine) File(ctx context.Context, path string) (src loader.Source, err error) {
+	if !slices.Contains(loader.Extensions, strings.ToLower(filepath.Ext(path))) {
 		if info, err := os.Stat(path); err == nil && info.IsDir() {
-			return nil, nil, seams.Errorf(seams.NotFound, "script.File", "%s is a folder: name the file in it, such as %s", path, filepath.Join(path, "index.ts"))
+			return src, seams.Errorf(seams.NotFound, "script.File", "%s is a folder: name the file in it, such as %s", path, filepath.Join(path, "index.ts"))
 		}
-		return nil, nil, seams.Errorf(seams.NotFound, "script.File", "%s is no plugin file: it must end in %s", path, strings.Join(Extensions, ", "))
+		return src, seams.Errorf(seams.NotFound, "script.File", "%s is no plugin file: it must end in %s", path, strings.Join(loader.Extensions, ", "))
 	}
 	dir := filepath.Dir(path)
 	// Imports are read through the folder's root: links do not lead out of it.
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return src, unreadable(path, err)
 	}
 	defer root.Close()
 	text, err := readSource(root, filepath.Base(path))
 	if err != nil {
-		return nil, nil, unreadable(path, err)
+		return src, unreadable(path, err)
 	}
-	files = []string{path}
+	src.Files = []loader.File{{Path: path, Sum: sha256.Sum256([]byte(text))}}
 	var mu sync.Mutex // the compiler imports from several goroutines
 	program, err := e.compiler.Compile(compile.Source{
 		Name: filepath.ToSlash(path), Text: text, Form: compile.Module,
 		Import: func(name string) (string, error) {
 			text, err := readSource(root, filepath.FromSlash(name))
-			if file := filepath.Join(dir, filepath.FromSlash(name)); err == nil {
+			if err == nil {
 				mu.Lock()
 				defer mu.Unlock()
-				if !slices.Contains(files, file) {
-					files = append(files, file)
+				file := loader.File{Path: filepath.Join(dir, filepath.FromSlash(name)), Sum: sha256.Sum256([]byte(text))}
+				if !slices.Contains(src.Files, file) {
+					src.Files = append(src.Files, file)
 				}
 			}
 			return text, err
 		},
 	})
 	if err != nil {
-		return nil, files, err
+		return src, err
 	}
 	name := filepath.ToSlash(path)
 	s := &source{
@@ -75,8 +74,8 @@ func (e *Engine) File(ctx context.Context, path string) (plugin *cordis.Plugin, 
 		log:     func(level, text string) { e.opt.Log(name, level, text) },
 		ambient: sandbox.Ambient{Timers: true, Env: e.opt.Env, Fetch: e.opt.Fetch},
 	}
-	plugin, err = s.plugin(ctx)
-	return plugin, files, err
+	src.Plugin, err = s.plugin(ctx)
+	return src, err
 }
 
 func readSource(root *os.Root, name string) (string, error) {

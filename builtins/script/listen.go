@@ -31,6 +31,13 @@ func (l listening) On(event string, h seams.Handler) (seams.Undo, error) {
 	return l.Listen(event, h, l.opts...)
 }
 
+// lifecycle says what to write for the events by which other frameworks tell a
+// plugin of its own life.
+var lifecycle = map[string]string{
+	"ready":   "apply runs when the plugin is ready, so do it there",
+	"dispose": "return a disposer from apply, or register one with ctx.effect(() => () => { … })",
+}
+
 // on is the verb on, or once.
 func (h *host) on(args []any, once bool) (any, error) {
 	name, err := textArg("ctx.on", args, 0, "the event's name")
@@ -60,6 +67,9 @@ func (h *host) on(args []any, once bool) (any, error) {
 		}
 	default:
 		return nil, seams.Errorf(seams.InvalidArgument, "ctx.on", "argument 3: expected {prepend, global}, got %s", kind(o))
+	}
+	if instead := lifecycle[name]; instead != "" {
+		return nil, seams.Errorf(seams.InvalidArgument, "ctx.on", "nothing sends the event %q: %s", name, instead)
 	}
 	refused := h.source.rules.allows(Wrap, name)
 	l := &listener{h: h, fn: fn, op: name, observer: refused != nil}

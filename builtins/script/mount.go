@@ -9,6 +9,7 @@ import (
 	"github.com/ouro-run/ouro/runtime/cordis"
 	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/sandbox/compile"
+	"github.com/ouro-run/ouro/seams"
 )
 
 // Mount is code that an agent wrote.
@@ -22,6 +23,11 @@ type Mount struct {
 	// Apply and Call bound its apply and each call of its tools; zero is 10 s and
 	// 30 s.
 	Apply, Call time.Duration
+	// Agent and Scope are those of who mounts: with their rights the mount calls
+	// tools, where it does not as a part of somebody's call. A nil Scope is that
+	// of the context it is mounted in.
+	Agent string
+	Scope *seams.Scope
 	// Permit is asked before the mount injects a service, when it is made and
 	// each time it starts, and before it listens to an event whether it may wrap
 	// it. Its error refuses the service, or the waterfall, and is what the code's
@@ -77,7 +83,7 @@ func (e *Engine) Mount(ctx context.Context, m Mount) (*cordis.Plugin, error) {
 				e.opt.Log("[cordis:"+m.ID+"]", level, strings.TrimSuffix(line, "\n"))
 			}
 		},
-		rules: rules{permit: m.Permit, dead: m.Dead, marked: true, within: true, tools: mountTools, call: cmp.Or(m.Call, mountCall), apply: cmp.Or(m.Apply, mountApply)},
+		rules: rules{permit: m.Permit, dead: m.Dead, marked: true, agent: m.Agent, scope: m.Scope, tools: mountTools, call: cmp.Or(m.Call, mountCall), apply: cmp.Or(m.Apply, mountApply)},
 	}
 	p, err := s.plugin(ctx)
 	if err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/ouro-run/ouro/runtime/cordis"
 	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/seams"
+	"github.com/ouro-run/ouro/seams/tools"
 )
 
 // mounted mounts an agent's code and waits until it is at rest.
@@ -200,22 +201,36 @@ func TestMountPermit(t *testing.T) {
 	w.expect()
 }
 
-// A mount calls other tools with the rights of who calls its own, and not
-// otherwise.
+// A mount calls other tools with the rights of who calls its own, else with
+// those of who mounted it.
 func TestMountCallsTools(t *testing.T) {
 	w := newWorld(t)
 	w.tool(`{ name: 'inner', description: 'd', execute: (args, exec) => exec.agent }`)
-	if _, err := w.mounted("dyn-1", `return { inject: ['tools'], async apply(ctx) {
-  ctx.tools.register(harness.defineTool({ name: 'outer', description: 'd', execute: async () => (await ctx.tools.execute({ name: 'inner' })).value }))
-  try { await ctx.tools.execute({ name: 'inner' }) } catch (e) { console.log(e.code) }
-} }`); err != nil {
+	scope := seams.NewScope("mounter", nil)
+	if _, err := w.tools.Restrict(w.root.WithScope(scope), tools.Filter{Deny: []string{"inner"}}); err != nil {
 		t.Fatal(err)
 	}
-	w.expect("ACCESS_DENIED")
-	call := callTool("outer", nil)
-	call.Agent = "agent-1"
-	if r := w.tools.Execute(w.Context(), call); r.Value != "agent-1" {
-		t.Errorf("result = %+v", r)
+	for id, c := range map[string]struct {
+		scope *seams.Scope
+		want  string
+	}{"free": {nil, "false mounter"}, "bound": {scope, "true UNKNOWN_TOOL"}} {
+		p, err := w.engine.Mount(w.Context(), script.Mount{ID: id, Agent: "mounter", Scope: c.scope, Code: `return { inject: ['tools'], async apply(ctx) {
+  ctx.tools.register(harness.defineTool({ name: 'outer_` + id + `', description: 'd', execute: async () => (await ctx.tools.execute({ name: 'inner' })).value }))
+  const r = await ctx.tools.execute({ name: 'inner' })
+  console.log(r.isError, r.value ?? r.error.code)
+} }`})
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.mount(p, nil)
+		if said := w.said(); said[len(said)-1] != c.want {
+			t.Errorf("%s: said %q, want %q", id, said, c.want)
+		}
+		call := callTool("outer_"+id, nil)
+		call.Agent = "agent-1"
+		if r := w.tools.Execute(w.Context(), call); r.Value != "agent-1" {
+			t.Errorf("result = %+v", r)
+		}
 	}
 }
 

@@ -30,7 +30,8 @@ type rules struct {
 	permit func(Permission) error // nil permits everything
 	dead   func(error)            // nil tells nobody
 	marked bool                   // tools must come from defineTool
-	within bool                   // it calls tools from within tool calls only
+	agent  string                 // whose rights its calls of tools have,
+	scope  *seams.Scope           // unless they are a part of another call
 	tools  int                    // at a time, zero for any number
 	// Limits of a call of one of its tools and of its apply, zero for none.
 	call, apply time.Duration
@@ -125,8 +126,8 @@ func declare(name string, from *sandbox.Plugin) (*cordis.Plugin, error) {
 
 func needOf(name string, n sandbox.Inject) (cordis.Need, error) {
 	meta, ok := n.Config.(map[string]any)
-	if !ok && n.Config != nil {
-		return cordis.Need{}, seams.Errorf(seams.InvalidPlugin, name, "inject.%s: expected an object that configures the service, or null, got %T", n.Name, n.Config)
+	if !ok && n.Config != nil && n.Config != true {
+		return cordis.Need{}, seams.Errorf(seams.InvalidPlugin, name, "inject.%s: expected an object that configures the service %s, or null, got %s; to inject services write inject: ['tools', …]", n.Name, n.Name, kind(n.Config))
 	}
 	return cordis.Need{Name: n.Name, Meta: meta}, nil
 }

@@ -321,13 +321,11 @@ func executeTool(ctx context.Context, h *host, r *tools.Registry, args []any) (a
 	if signal, ok := m["signal"].(context.Context); ok {
 		ctx = signal
 	}
-	c := tools.Call{ID: llm.NewMessage("", llm.Source{}).ID, Name: name, Arguments: m["arguments"], Scope: h.ctx.Scope()}
-	parent, ok := ctx.Value(execKey{}).(*tools.Exec)
-	if ok {
+	c := tools.Call{ID: llm.NewMessage("", llm.Source{}).ID, Name: name, Arguments: m["arguments"], Agent: h.source.rules.agent, Scope: h.source.rules.scope}
+	if parent, ok := ctx.Value(execKey{}).(*tools.Exec); ok {
 		c.Parent, c.Agent, c.Scope = parent, parent.Agent, parent.Scope
-	} else if h.source.rules.within {
-		// Else it could call what the agent that mounted it may not.
-		return nil, seams.Errorf(seams.AccessDenied, op, "a mounted plugin calls tools only from within a tool's execute, with the rights of the agent that calls it")
+	} else if c.Scope == nil {
+		c.Scope = h.ctx.Scope()
 	}
 	return encode(r.Execute(ctx, c))
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/ouro-run/ouro/builtins/script"
 	"github.com/ouro-run/ouro/builtins/timer"
 	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/runtime/loader"
 	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/events"
@@ -132,11 +133,19 @@ func (w *world) write(name, text string) string {
 // file makes a plugin of a file with a text.
 func (w *world) file(name, text string) *cordis.Plugin {
 	w.Helper()
-	p, _, err := w.engine.File(w.Context(), w.write(name, text))
+	src, err := w.engine.File(w.Context(), w.write(name, text))
 	if err != nil {
 		w.Fatal(err)
 	}
-	return p
+	return src.Plugin
+}
+
+// paths are those of the files a plugin was made of.
+func paths(src loader.Source) (out []string) {
+	for _, f := range src.Files {
+		out = append(out, f.Path)
+	}
+	return out
 }
 
 // mount mounts a plugin and waits until it is at rest.
