@@ -334,8 +334,10 @@ func (b *bundle) hint(m api.Message) string {
 		return "\nThe text is the body of an async function that returns a plugin. Check its brackets; a stray closing parenthesis after the returned object is the usual cause."
 	case m.Location != nil && b.loader(index(strings.TrimPrefix(m.Location.File, b.namespace()+":"))) == api.LoaderJS:
 		i := index(strings.TrimPrefix(m.Location.File, b.namespace()+":"))
-		r := api.Transform(b.text[i], api.TransformOptions{Loader: api.LoaderTS, LogLevel: api.LogLevelSilent})
-		if len(r.Errors) == 0 {
+		parses := func(l api.Loader) bool {
+			return len(api.Transform(b.text[i], api.TransformOptions{Loader: l, LogLevel: api.LogLevelSilent}).Errors) == 0
+		}
+		if parses(api.LoaderTS) && !parses(api.LoaderJS) {
 			return "\nThis is TypeScript: give the file the extension .ts."
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ouro-run/ouro/runtime/schema"
@@ -469,7 +470,10 @@ func denied(reason, otherwise string) *Result {
 
 // content shows a failure to the model: always one text block.
 func (f *Failure) content() llm.Content {
-	text := "Error: " + f.Message
+	text := f.Message
+	if !strings.HasPrefix(text, "Error: ") {
+		text = "Error: " + text
+	}
 	if f.Code != "" {
 		text += " [" + string(f.Code) + "]"
 	}
