@@ -24,7 +24,8 @@ import (
 // description. Reply n of a conversation is what answer(n) says.
 type wire struct {
 	*httptest.Server
-	spent    atomic.Int64 // nanoseconds in the handler
+	spent    atomic.Int64          // nanoseconds in the handler
+	hold     func(r *http.Request) // called when the answer is written, if set
 	mu       sync.Mutex
 	requests []map[string]any
 	answer   func(n int, w http.ResponseWriter, request map[string]any)
@@ -47,6 +48,9 @@ func newWire(t testing.TB, answer func(n int, w http.ResponseWriter, request map
 		s.mu.Unlock()
 		w.Header().Set("Content-Type", "text/event-stream")
 		s.answer(n, w, request)
+		if s.hold != nil {
+			s.hold(r)
+		}
 	}))
 	t.Cleanup(s.Close)
 	return s
