@@ -23,7 +23,6 @@ type Agent struct {
 	deps    *Deps
 	scope   *seams.Scope
 	session events.Session
-	resumed bool
 	over    chan struct{} // closed when the agent is disposed
 
 	editor  chan struct{} // held by whoever changes the inbox

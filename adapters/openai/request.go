@@ -43,7 +43,7 @@ func encode(req llm.Request, compat Compat) ([]byte, error) {
 	r := request{
 		ChatCompletionRequest: openai.ChatCompletionRequest{
 			Model:           req.Model,
-			MaxTokens:       req.MaxTokens,
+			MaxTokens:       req.MaxTokens, //lint:ignore SA1019 what most services of this format read
 			Stop:            req.Stop,
 			ReasoningEffort: req.ReasoningEffort,
 			Stream:          true,

@@ -60,7 +60,7 @@ func of[T any](key seams.Key[T], name string, call func(ctx context.Context, h *
 	return func(ctx context.Context, h *host, args []any) (any, error) {
 		v, give, err := use(h, key)
 		if errors.Is(err, seams.WrongType) {
-			if o, ok := cordis.Lookup(h.ctx, seams.Key[any]{Name: key.Name}); ok {
+			if o, ok := cordis.Lookup(h.ctx, seams.Key[any](key)); ok {
 				if o, ok := o.(*sandbox.Object); ok {
 					return sandbox.Later(func(ctx context.Context) (any, error) { return o.Invoke(ctx, name, args...) }), nil
 				}

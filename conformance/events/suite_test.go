@@ -108,7 +108,6 @@ type session struct {
 	flush    bool // flush does nothing
 	close    bool // close does nothing
 	follow   bool // follow does not wait
-	surface  []events.Node
 }
 
 func (s *session) Append(ctx context.Context, d events.Draft) (events.Event, error) {

@@ -119,7 +119,6 @@ func (c *checker) report(rule, name, format string, args ...any) {
 // reading is what one reader saw of a stream.
 type reading struct {
 	chunks  []llm.Chunk
-	errs    int
 	err     error
 	beside  bool // a chunk beside an error
 	after   int  // elements after the first error

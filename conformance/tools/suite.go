@@ -240,8 +240,8 @@ var suite = []test{
 		errs = append(errs, fails(s.call(ctx, nil), "MY_CODE", "my text"))
 		fail = func() error { panic(errors.New("boom")) }
 		errs = append(errs, fails(s.call(ctx, nil), seams.Panicked, "boom"))
-		fail = func() error { var m map[string]int; m["x"] = 1; return nil }
-		return all(append(errs, fails(s.call(ctx, nil), seams.Panicked, "nil map"))...)
+		fail = func() error { var p *tools.Exec; return errors.New(p.Name) }
+		return all(append(errs, fails(s.call(ctx, nil), seams.Panicked, "nil pointer"))...)
 	}},
 	{"T-15 an unknown tool is UNKNOWN_TOOL and says which there are", func(ctx context.Context, s *stage) error {
 		for _, n := range []string{"search", "read"} {
@@ -560,7 +560,7 @@ var suite = []test{
 		d := tools.Definition{Name: "t", Execute: func(context.Context, *tools.Exec, any) (any, error) { return nil, nil }}
 		_, err := s.reg.Register(s.owner, d)
 		if err == nil || !strings.Contains(err.Error(), "not this one") {
-			return fmt.Errorf("Register: got %v, want the listener's error", err)
+			return fmt.Errorf("register: got %v, want the listener's error", err)
 		}
 		errs := []error{equal("schemas", len(s.reg.Schemas(nil)), 0)}
 		veto = false

@@ -1,0 +1,14 @@
+// A Set as the value.
+// call: add {"a": 1, "b": 2}
+// answer: [3]
+// refused: INVALID_TOOL_OUTPUT
+// says: use [...set]
+// change: new Set([a + b]) --> [...new Set([a + b])]
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } },
+    execute: ({ a, b }) => new Set([a + b]),
+  }))
+} }

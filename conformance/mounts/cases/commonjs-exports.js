@@ -1,0 +1,8 @@
+// CommonJS: members of exports.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+exports.name = 'mine'
+exports.inject = ['tools']
+exports.apply = (ctx) => {
+  harness.registerTool(ctx, harness.defineTool({ name: 'add', description: 'Add two numbers.', parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } }, execute: ({ a, b }) => a + b, }))
+}

@@ -1,0 +1,7 @@
+// An ES module whose default export is the apply function.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+export const inject = ['tools']
+export default function (ctx) {
+  harness.registerTool(ctx, harness.defineTool({ name: 'add', description: 'Add two numbers.', parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } }, execute: ({ a, b }) => a + b, }))
+}

@@ -1,0 +1,12 @@
+// Imports before a returned plugin.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+import { defineTool } from 'ouro'
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } },
+    execute: ({ a, b }) => a + b,
+  }))
+} }

@@ -1,0 +1,14 @@
+// The plugin stands there and is not returned.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+// refused: INVALID_PLUGIN
+// says: a `return` is missing
+// change: ({ name: 'mine' --> return ({ name: 'mine'
+({ name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } },
+    execute: ({ a, b }) => a + b,
+  }))
+} })

@@ -1,0 +1,12 @@
+// A schema where {schema, render} belongs.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } },
+    output: { type: 'number' },
+    execute: ({ a, b }) => a + b,
+  }))
+} }

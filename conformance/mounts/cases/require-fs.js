@@ -1,0 +1,15 @@
+// A require of fs.
+// call: t
+// answer: milk
+// refused: MODULE_NOT_AVAILABLE
+// says: inject the fs service: inject: ['fs'], then ctx.fs
+// change: const fs = require('fs') -->
+// change: fs.readFileSync('notes.txt', 'utf8') --> ctx.fs.readText('notes.txt')
+// change: ['tools'] --> ['tools', 'fs']
+const fs = require('fs')
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 't', description: 'Read the notes.', parameters: {},
+    execute: () => fs.readFileSync('notes.txt', 'utf8'),
+  }))
+} }

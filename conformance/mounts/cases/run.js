@@ -1,0 +1,14 @@
+// run for execute.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+// refused: INVALID_ARGUMENT
+// says: rename run to execute
+// change: run: --> execute:
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } },
+    run: ({ a, b }) => a + b,
+  }))
+} }

@@ -1,0 +1,12 @@
+// A strict directive and Windows line ends.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+'use strict';
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'number', required: true }, b: { type: 'number', required: true } },
+    execute: ({ a, b }) => a + b,
+  }))
+} }

@@ -1,0 +1,14 @@
+// The type float of another language.
+// call: add {"a": 1, "b": 2}
+// answer: 3
+// refused: UNSUPPORTED_SCHEMA
+// says: did you mean "number"?
+// change: type: 'float' --> type: 'number'
+return { name: 'mine', inject: ['tools'], apply(ctx) {
+  harness.registerTool(ctx, harness.defineTool({
+    name: 'add',
+    description: 'Add two numbers.',
+    parameters: { a: { type: 'float' }, b: { type: 'number' } },
+    execute: ({ a, b }) => Number(a) + b,
+  }))
+} }
