@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"sort"
+	"strings"
 )
 
 // Code is a stable UPPER_SNAKE name of a kind of failure. The same text is
@@ -83,8 +84,12 @@ func Codes() []CodeInfo {
 	return out
 }
 
-// Explain returns the row of one code.
+// Explain returns the row of one code. Codes of the form HTTP_<status> have one
+// in common.
 func Explain(c Code) (CodeInfo, bool) {
+	if status, ok := strings.CutPrefix(string(c), "HTTP_"); ok {
+		return CodeInfo{c, "the provider answered with the HTTP status " + status, "check the address and the model's name; the provider's documentation explains the status"}, true
+	}
 	for _, i := range codes {
 		if i.Code == c {
 			return i, true

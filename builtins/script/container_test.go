@@ -180,7 +180,7 @@ func TestDispatch(t *testing.T) {
 func TestForms(t *testing.T) {
 	for _, c := range []struct{ row, name, source, fiber string }{
 		{"C-30", "f.js", `module.exports = function named(ctx, config) { console.log(config.n) }`, "named"},
-		{"C-30", "arrow.js", `module.exports = (ctx, config) => { console.log(config.n) }`, "root"},
+		{"C-30", "arrow.js", `module.exports = (ctx, config) => { console.log(config.n) }`, "arrow"},
 		{"C-31", "o.cjs", `module.exports = { name: 'object', apply(ctx, config) { console.log(config.n) } }`, "object"},
 		{"C-31", "m.mjs", `export const name = 'module'; export async function apply(ctx, config) { console.log(config.n) }`, "module"},
 		{"C-34", "d.ts", `export default { name: 'default', apply(ctx: any, config: any) { console.log(config.n) } }`, "default"},
@@ -189,11 +189,11 @@ export default class Greeter extends Service {
   constructor(ctx: any, private config: any) { super(ctx, 'greeter') }
   async [Service.init]() { console.log(this.config.n); return () => console.log('end') }
 }`, "Greeter"},
-		{"generator", "g.js", `module.exports = function* (ctx, config) { console.log(config.n); yield () => console.log('end') }`, "root"},
+		{"generator", "g.js", `module.exports = function* (ctx, config) { console.log(config.n); yield () => console.log('end') }`, "g"},
 		{"cordis", "imports.ts", `import { Context, Schema } from 'cordis'
 export const Config = Schema.object({ n: Schema.natural().default(3) })
 export const config = undefined
-export function apply(ctx: Context, config: { n: number }) { console.log(config.n) }`, "root"},
+export function apply(ctx: Context, config: { n: number }) { console.log(config.n) }`, "imports"},
 	} {
 		t.Run(c.row+" "+c.name, func(t *testing.T) {
 			w := newWorld(t)

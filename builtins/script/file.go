@@ -75,6 +75,9 @@ func (e *Engine) File(ctx context.Context, path string) (src loader.Source, err 
 		ambient: sandbox.Ambient{Timers: true, Env: e.opt.Env, Fetch: e.opt.Fetch},
 	}
 	src.Plugin, err = s.plugin(ctx)
+	if err == nil && src.Plugin.Name == "" {
+		src.Plugin.Name = strings.TrimSuffix(filepath.Base(path), filepath.Ext(path))
+	}
 	return src, err
 }
 
