@@ -6,9 +6,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"net/url"
 	"reflect"
-	"regexp"
 	"strings"
 	"sync"
 	"time"
@@ -89,7 +87,7 @@ func newEngine() (*engine, error) {
 		for name, f := range map[string]func(goja.FunctionCall) goja.Value{
 			"parse": e.parseJSON, "classes": e.classes,
 			"log": e.log, "now": e.now, "btoa": e.btoa, "atob": e.atob, "uuid": e.uuid, "random": e.random,
-			"encode": e.encode, "decode": e.decode, "base64": e.base64, "unbase64": e.unbase64, "url": e.url, "report": e.report, "after": e.after,
+			"encode": e.encode, "decode": e.decode, "library": e.library, "tame": e.tame, "url": e.url, "report": e.report, "after": e.after,
 		} {
 			native.Set(name, e.native(name, f))
 		}
@@ -296,80 +294,6 @@ func (e *engine) atob(c goja.FunctionCall) goja.Value {
 		panic(e.toError(seams.Errorf(seams.InvalidArgument, "atob", "the text is not base64")))
 	}
 	return e.vm.ToValue(string(b))
-}
-
-// base64 answers (bytes, url) as text.
-func (e *engine) base64(c goja.FunctionCall) goja.Value {
-	b, _ := c.Argument(0).Export().([]byte)
-	if c.Argument(1).ToBoolean() {
-		return e.vm.ToValue(base64.RawURLEncoding.EncodeToString(b))
-	}
-	return e.vm.ToValue(base64.StdEncoding.EncodeToString(b))
-}
-
-// unbase64 reads as much of a text in either alphabet as it can, as Node does.
-func (e *engine) unbase64(c goja.FunctionCall) goja.Value {
-	s := strings.NewReplacer("-", "+", "_", "/", "=", "").Replace(strings.Join(strings.Fields(c.Argument(0).String()), ""))
-	b, _ := base64.RawStdEncoding.DecodeString(s)
-	return e.vm.ToValue(e.vm.NewArrayBuffer(b))
-}
-
-var badEscape = regexp.MustCompile(`%(?:[^0-9a-fA-F]|[0-9a-fA-F][^0-9a-fA-F]|.?$)`)
-
-// url parses (input, base) into the parts of a URL; undefined if it is none.
-func (e *engine) url(c goja.FunctionCall) goja.Value {
-	escape := func(s string) string {
-		return badEscape.ReplaceAllStringFunc(strings.TrimSpace(s), func(m string) string { return "%25" + m[1:] })
-	}
-	u, err := url.Parse(escape(c.Argument(0).String()))
-	if err == nil && !goja.IsUndefined(c.Argument(1)) {
-		var base *url.URL
-		if base, err = url.Parse(escape(c.Argument(1).String())); err == nil && base.IsAbs() {
-			u = base.ResolveReference(u)
-		}
-	}
-	if err != nil || !u.IsAbs() {
-		return nil
-	}
-	ports := map[string]string{"http": "80", "https": "443", "ws": "80", "wss": "443", "ftp": "21", "file": ""}
-	port, special := ports[u.Scheme]
-	if special && u.Scheme != "file" && u.Hostname() == "" {
-		return nil
-	}
-	if u.Port() != port {
-		port = u.Port()
-	} else {
-		port = ""
-	}
-	host := u.Hostname()
-	if special {
-		host = strings.ToLower(host)
-	}
-	if strings.Contains(host, ":") {
-		host = "[" + host + "]"
-	}
-	pathname := u.Opaque
-	if pathname == "" {
-		pathname = (&url.URL{}).ResolveReference(u).EscapedPath() // without dot segments
-	}
-	if special && pathname == "" {
-		pathname = "/"
-	}
-	password, _ := u.User.Password()
-	o := e.vm.NewObject()
-	for k, v := range map[string]string{"protocol": u.Scheme + ":", "username": url.PathEscape(u.User.Username()), "password": url.PathEscape(password),
-		"hostname": host, "port": port, "pathname": pathname, "search": prefixed("?", strings.ReplaceAll(u.RawQuery, " ", "%20")), "hash": prefixed("#", u.EscapedFragment())} {
-		o.Set(k, v)
-	}
-	o.Set("slashes", u.Opaque == "" && (special || u.Host != ""))
-	return o
-}
-
-func prefixed(mark, s string) string {
-	if s == "" {
-		return ""
-	}
-	return mark + s
 }
 
 func (e *engine) uuid(goja.FunctionCall) goja.Value {

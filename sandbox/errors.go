@@ -119,6 +119,9 @@ func (r *Realm) readCause(v goja.Value, depth int) *Thrown {
 		Stack:   r.places(text(o.Get("stack"))),
 	}
 	t.Message = r.relocate(t.Message)
+	if name, ok := strings.CutSuffix(t.Message, " is not defined"); ok && t.Name == "ReferenceError" && undefined[name] != "" {
+		t.Message += ": " + undefined[name]
+	}
 	for _, key := range o.Keys() {
 		switch key {
 		case "name", "message", "code", "stack", "cause", "errors":
@@ -136,6 +139,23 @@ func (r *Realm) readCause(v goja.Value, depth int) *Thrown {
 		t.Cause = r.readCause(cause, depth+1)
 	}
 	return t
+}
+
+// undefined says what to write for globals that plugins take for granted.
+var undefined = map[string]string{
+	"process":      "a plugin has no environment, write the value into its code",
+	"Buffer":       "use btoa and atob, TextEncoder and TextDecoder, or a Uint8Array",
+	"__dirname":    "a plugin has no folder, inject the fs service: inject: ['fs'], then ctx.fs",
+	"window":       "there is no page, use globalThis",
+	"document":     "there is no page",
+	"localStorage": "inject the memory service: inject: ['memory'], then ctx.memory",
+	"ctx":          "ctx is the argument of apply(ctx)",
+	"config":       "config is the second argument of apply(ctx, config)",
+	"defineTool":   "write harness.defineTool",
+	"registerTool": "write harness.registerTool",
+	"tools":        "write ctx.tools, with inject: ['tools']",
+	"Schema":       "write const { Schema } = require('ouro')",
+	"z":            "describe parameters as {name: {type: 'string', required: true}}",
 }
 
 func isErrorLike(o *goja.Object) bool {

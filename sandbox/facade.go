@@ -186,6 +186,14 @@ func label(target, method string) string {
 var withheld = []string{"root", "parent", "scope", "fiber", "reflect", "registry", "events", "extend", "isolate", "intercept", "plugin", "set", "mixin",
 	"accessor", "runtime", "lifecycle", "loader"}
 
+// elsewhere says what to write for members that plugins look for on ctx.
+var elsewhere = map[string]string{
+	"registerTool": registering, "tool": registering, "addTool": registering, "defineTool": registering, "register": registering,
+	"log": "write console.log", "console": "console is a global",
+}
+
+const registering = "write harness.registerTool(ctx, harness.defineTool({…})), with inject: ['tools']"
+
 // refusal says why ctx.name cannot be read and what to do.
 func (f *facade) refusal(name string) error {
 	live, err := guardCall("services", func() (any, error) { return f.host.Call(f.r.here(), "", "services", nil) })
@@ -204,6 +212,8 @@ func (f *facade) refusal(name string) error {
 	why := "no such member"
 	if slices.Contains(withheld, name) {
 		why = "the internals of the container are withheld on purpose"
+	} else if instead := elsewhere[name]; instead != "" {
+		why = instead
 	}
 	return seams.Errorf(seams.NotExposed, label("", name), "not exposed to plugins: %s. ctx has %s; services that can be injected: %s", why, listed(f.names()), listed(names))
 }

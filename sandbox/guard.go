@@ -83,8 +83,12 @@ func (e *engine) guard(typed goja.Callable) {
 
 	objects := func(c goja.FunctionCall) {
 		for _, a := range c.Arguments {
-			if o, isObject := a.(*goja.Object); isObject && o.ExportType() != proxyType && length(a) > capItems {
-				e.over("object size")
+			if o, isObject := a.(*goja.Object); isObject && o.ExportType() != proxyType {
+				n := 0.0
+				vm.Try(func() { n = length(o) }) // the length of TypedArray.prototype throws
+				if n > capItems {
+					e.over("object size")
+				}
 			}
 		}
 	}

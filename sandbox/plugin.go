@@ -152,6 +152,8 @@ func (r *Realm) narrow(p *Program, exports goja.Value) (plugin, meta goja.Value,
 	}
 	const forms = "a function (ctx, config) => {…}, or an object { name, inject: ['tools'], apply(ctx, config) {…} }, which may inject services"
 	switch {
+	case p.script.Form == compile.Body && ok && (callable(nonNil(o.Get("execute"))) || callable(nonNil(o.Get("handler")))):
+		err = seams.Errorf(seams.InvalidPlugin, p.Name(), "the code returned a tool, not a plugin. Return a plugin that registers it: return { inject: ['tools'], apply(ctx) { harness.registerTool(ctx, harness.defineTool({…})) } }")
 	case p.script.Form == compile.Body && goja.IsUndefined(v):
 		err = seams.Errorf(seams.InvalidPlugin, p.Name(), "the code returned nothing: a `return` is missing. Return %s", forms)
 	case p.script.Form == compile.Body:

@@ -75,6 +75,7 @@ class Body {
   async arrayBuffer() { return (await this.bytes()).buffer }
   async text() { return new TextDecoder().decode(await this.bytes()) }
   async json() { return JSON.parse(await this.text()) }
+  toJSON() { throw native.fail('TypeError', 'a request or response is not data: give what its text() or json() answers', 'NOT_JSON') }
 }
 const whole = (v) => { let left = v === undefined ? null : typeof v === 'string' ? new TextEncoder().encode(v) : v; return { async read() { const b = left; left = null; return b }, async close() { left = null } } };
 class Request extends Body {

@@ -191,7 +191,10 @@ const defining = (op) => (def) => {
     if (!isMap(def.output)) bad('.output', `must be an object {schema, render}, got ${describe(def.output)}`);
     for (const k of ['render', 'presentationMeta']) if (def.output[k] !== undefined && typeof def.output[k] !== 'function') bad('.output.' + k, `must be a function, got ${describe(def.output[k])}`);
   }
-  if (typeof def.execute !== 'function') bad('.execute', `must be a function (args) => value, got ${describe(def.execute)}`);
+  if (typeof def.execute !== 'function') {
+    const other = ['handler', 'run', 'call', 'fn', 'func', 'function', 'invoke', 'callback'].find((k) => typeof def[k] === 'function');
+    bad('.execute', `must be a function (args) => value, got ${describe(def.execute)}` + (other ? `: rename ${other} to execute` : ''));
+  }
   const given = (v) => {
     if (v === undefined) throw native.fail('', `tool ${JSON.stringify(def.name)} returned nothing: return its value from execute, or return null`, 'INVALID_TOOL_OUTPUT');
     return v;
@@ -205,7 +208,10 @@ const defining = (op) => (def) => {
 const defineTool = defining('defineTool');
 
 // harness is what mounted code registers its tools through.
-const harness = { defineTool: defining('harness.defineTool'), registerTool: (ctx, tool) => ctx.tools.register(tool) };
+const harness = { defineTool: defining('harness.defineTool'), registerTool(ctx, tool) {
+  if (!(ctx instanceof Context)) throw native.fail('TypeError', `harness.registerTool: argument 1: expected the ctx of apply, got ${describe(ctx)}: write harness.registerTool(ctx, harness.defineTool({…}))`, 'INVALID_ARGUMENT');
+  return ctx.tools.register(tool);
+} };
 
 const all = { Schema, z: Schema, Context, Service, LlmAdapter, LlmError, CallId, attributionHeaders, defineTool };
 const modules = (values, fallback) => Object.defineProperty({ ...values, default: fallback ?? values }, '__esModule', { value: true });
