@@ -3,11 +3,8 @@ package cordistools
 import (
 	"context"
 	"fmt"
-	"slices"
-	"strings"
 
 	"github.com/ouro-run/ouro/runtime/schema"
-	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/llm"
 	"github.com/ouro-run/ouro/seams/tools"
 )
@@ -16,9 +13,9 @@ const inspectText = `Show the running container: its services, plugins, tools, t
 
 const mountText = `Add a plugin you have written to the running container. It lives in memory only: nothing is installed and no file is written; it stays over turns, not over a restart; other sessions of this process may see it. It is no security boundary.
 
-code is the body of an async function, plain JavaScript or TypeScript, that must return a plugin:
+code is the body of an async function, in JavaScript or TypeScript, that must return a plugin, best an object:
   return { name: 'my-plugin', inject: ['tools'], apply(ctx) { … } }
-or a function (ctx) => { … }, which can inject nothing. ctx gives only the services named in inject; a plugin whose services are missing waits for them.
+or a function (ctx) => { … }, which injects nothing and reaches no service. ctx has the services named in inject (the plugin waits for those that are missing), on, once, provide, get and effect, with 'timer' also setTimeout and its kin, and nothing else. Read a service's api with cordis_inspect before you call it.
 
 A tool, callable on the next step:
   return { name: 'adder', inject: ['tools'], apply(ctx) {
@@ -29,15 +26,13 @@ A tool, callable on the next step:
       execute: async ({ a, b }) => a + b,
     }))
   } }
-Parameters map names to {type: string|number|integer|boolean|null|array|object|json, required?: true, description?, enum?, items?, properties?, additionalProperties?, oneOf?}; a JSON Schema object is accepted too. execute returns the value (or null); output may be left out: then text is shown as it is and other values as JSON.
+Parameters map names to {type: string|number|integer|boolean|null|array|object|json, required?: true, description?, enum?, items?, properties?, additionalProperties?, oneOf?}; a JSON Schema object is accepted too. execute returns the value, or null; render makes content blocks of it; without output, text is shown as it is and other values as JSON.
 
-Plugins use each other by ctx.provide(name, value) and inject; calls between them return promises. Everything registered through ctx is undone when the plugin goes; own clean-up: ctx.effect(() => () => { … }). Globals: console, btoa, atob, TextEncoder, TextDecoder, URL, structuredClone. There is no require, process, Buffer, fetch or setTimeout: inject fs, http or timer instead. A listener of a waterfall event must call and return next(), or it cuts the chain. Never await something that ends only after this turn.
+Plugins use each other by ctx.provide(name, value) and inject; calls between them return promises. What is registered through ctx is undone when the plugin goes; own clean-up: ctx.effect(() => () => { … }). Globals: console, btoa, atob, TextEncoder, TextDecoder, URL, structuredClone. There is no require, process, Buffer, fetch or setTimeout: inject fs, http or timer instead. A listener of a waterfall event must call and return next(), or it cuts the chain. Never await something that ends only after this turn.
 
 To replace a plugin, unmount the older id, then mount the new code.`
 
 const unmountText = `Remove a temporary plugin by its id (dyn-1, …). When this returns, its tools, listeners, services and timers are gone.`
-
-var sections = []string{"services", "plugins", "tools", "temporary", "api", "events"}
 
 func (t *toolset) definitions() []tools.Definition {
 	text := func(s string) llm.Content { return llm.Content{llm.Text{Text: s}} }
@@ -102,7 +97,7 @@ func (t *toolset) definitions() []tools.Definition {
 			})),
 			Render: func(_, value any) (llm.Content, error) {
 				v := value.(map[string]any)
-				return text(fmt.Sprintf("Temporary Plugin %s (plugin %q) is unmounted; nothing of it is left.", v["id"], v["pluginName"])), nil
+				return text(fmt.Sprintf("Temporary Plugin %s (plugin %q) is unmounted.", v["id"], v["pluginName"])), nil
 			},
 		},
 		Execute: func(ctx context.Context, exec *tools.Exec, args any) (any, error) {
@@ -123,50 +118,5 @@ func must(s *schema.Schema, err error) *schema.Schema {
 	if err != nil {
 		panic(err)
 	}
-	return s
-}
-
-// inspect renders one section, or all.
-func (t *toolset) inspect(scope *seams.Scope, what, name string) (string, error) {
-	if name != "" && what != "api" && what != "events" {
-		return "", seams.Errorf(seams.InvalidArgument, "cordis_inspect", "name %q goes with what: api or what: events only", name)
-	}
-	v := t.view(scope)
-	var out []string
-	for _, s := range sections {
-		if what != "" && what != s {
-			continue
-		}
-		lines, err := v.section(s, name)
-		if err != nil {
-			return "", err
-		}
-		title := s
-		if s == "temporary" {
-			title = "Temporary Plugins"
-		}
-		out = append(out, "## "+title+"\n"+strings.Join(lines, "\n"))
-	}
-	return strings.Join(out, "\n\n"), nil
-}
-
-// indent puts four spaces before each line of a text.
-func indent(s string) []string {
-	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
-	for i, l := range lines {
-		lines[i] = "    " + l
-	}
-	return lines
-}
-
-func orNone(s []string) string {
-	if len(s) == 0 {
-		return "none"
-	}
-	return strings.Join(s, ", ")
-}
-
-func sorted(s []string) []string {
-	slices.Sort(s)
 	return s
 }

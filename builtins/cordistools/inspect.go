@@ -3,38 +3,73 @@ package cordistools
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/ouro-run/ouro/builtins/script"
 	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/tools"
 )
 
-// view is the container at one instant, as one agent sees it.
+// sections of cordis_inspect, in the order in which they are shown.
+var sections = []string{"services", "plugins", "tools", "temporary", "api", "events"}
+
+// inspect renders one section, or all.
+func (t *toolset) inspect(scope *seams.Scope, what, name string) (string, error) {
+	if name != "" && what != "api" && what != "events" {
+		return "", seams.Errorf(seams.InvalidArgument, "cordis_inspect", "name %q goes with what: 'api' or what: 'events' only", name)
+	}
+	v := t.view(scope)
+	var out []string
+	for _, s := range sections {
+		if what != "" && what != s {
+			continue
+		}
+		lines, err := v.section(s, name)
+		if err != nil {
+			return "", err
+		}
+		title := s
+		if s == "temporary" {
+			title = "Temporary Plugins"
+		}
+		out = append(out, "## "+title+"\n"+strings.Join(lines, "\n"))
+	}
+	return strings.Join(out, "\n\n"), nil
+}
+
+// view is the container at one instant, as one agent sees it, beside what
+// JavaScript can know of.
 type view struct {
 	snapshot cordis.Snapshot
-	states   map[uint64]string
-	live     map[string]cordis.ServiceInfo // shared realm, by name
 	tools    []string
 	mounts   []report
+	catalog  []script.Service
+	events   []script.Event
+	verbs    []script.Method
+	methods  func(service string) []string // of one without a catalog entry
 }
 
 func (t *toolset) view(scope *seams.Scope) view {
-	v := view{snapshot: t.ctx.Container().Inspect(), states: map[uint64]string{}, live: map[string]cordis.ServiceInfo{}}
-	for _, f := range v.snapshot.Fibers {
-		v.states[f.ID] = f.State
-	}
-	for _, s := range v.snapshot.Services {
-		if s.Visible && s.Realm == "" {
-			v.live[s.Name] = s
-		}
+	v := view{
+		snapshot: t.ctx.Container().Inspect(),
+		catalog:  script.Services(), events: script.Events(), verbs: script.Verbs(),
+		methods: func(service string) []string {
+			if v, ok := cordis.Lookup(t.ctx, seams.Key[any]{Name: service}); ok {
+				if o, ok := v.(*sandbox.Object); ok {
+					return o.Methods()
+				}
+			}
+			return nil
+		},
 	}
 	if registry, err := cordis.Get(t.ctx, tools.Key); err == nil {
 		for _, s := range registry.Schemas(scope) {
 			v.tools = append(v.tools, s.Name)
 		}
 	}
-	for _, m := range t.running() {
+	for _, m := range t.rows() {
 		v.mounts = append(v.mounts, t.describe(v.snapshot, m))
 	}
 	return v
@@ -55,17 +90,24 @@ func (v view) section(what, name string) ([]string, error) {
 	case "temporary":
 		return v.temporary(), nil
 	case "api":
-		return v.api(name)
+		if name != "" {
+			return v.oneService(name)
+		}
+		return v.api(), nil
 	default:
-		return v.events(name)
+		return v.eventsNamed(name)
 	}
 }
 
 func (v view) services() []string {
+	states := map[uint64]string{}
+	for _, f := range v.snapshot.Fibers {
+		states[f.ID] = f.State
+	}
 	var out []string
 	for _, s := range v.snapshot.Services {
 		state, realm := "", ""
-		if st := v.states[s.Provider]; st != cordis.Active.String() {
+		if st := states[s.Provider]; st != cordis.Active.String() {
 			state = ", " + st
 		}
 		if s.Realm != "" {
@@ -84,37 +126,42 @@ func (v view) plugins() []string {
 	for _, f := range v.snapshot.Fibers {
 		out = append(out, fmt.Sprintf("- %s [%s]", f.Name, f.State))
 	}
-	return sorted(out)
+	slices.Sort(out)
+	return out
 }
 
 func (v view) temporary() []string {
 	var out []string
 	for _, r := range v.mounts {
-		state := r.state
-		if state == cordis.Active.String() {
-			state = "running"
-		}
-		out = append(out, fmt.Sprintf("- Temporary Plugin %s: %s [%s] — provides: %s; waiting for: %s; lifetime: %s", r.id, r.name, state, orNone(r.provides), orNone(r.waiting), lifetime))
+		out = append(out, r.line())
 	}
 	if len(out) == 0 {
-		return []string{"No temporary plugin is running. Those that are mounted end with the process."}
+		return []string{"No temporary plugin is running; such plugins live in memory only and vanish on restart."}
 	}
 	return out
 }
 
-// api is the part of the table whose services are live, and what else is.
-func (v view) api(name string) ([]string, error) {
-	if name != "" {
-		return v.oneService(name)
+// live is the services that a plugin without a realm of its own reads.
+func (v view) live() map[string]cordis.ServiceInfo {
+	out := map[string]cordis.ServiceInfo{}
+	for _, s := range v.snapshot.Services {
+		if s.Visible && s.Realm == "" {
+			out[s.Name] = s
+		}
 	}
+	return out
+}
+
+// api is the part of the catalog whose services are live, and what else is.
+func (v view) api() []string {
 	var out, absent, signatures []string
-	known := map[string]bool{}
-	for _, s := range script.Services() {
-		known[s.Name] = true
-		if _, ok := v.live[s.Name]; !ok {
+	live := v.live()
+	for _, s := range v.catalog {
+		if _, ok := live[s.Name]; !ok {
 			absent = append(absent, s.Name)
 			continue
 		}
+		delete(live, s.Name)
 		out = append(out, fmt.Sprintf("- %s — %s", s.Name, s.Summary))
 		for _, m := range s.Methods {
 			out = append(out, indent(m.Signature)...)
@@ -122,64 +169,73 @@ func (v view) api(name string) ([]string, error) {
 		}
 	}
 	var others []string
-	for n, s := range v.live {
-		if !known[n] {
-			others = append(others, fmt.Sprintf("- %s (provided by %s, no catalog entry)", n, s.Owner))
-		}
+	for n, s := range live {
+		others = append(others, fmt.Sprintf("- %s (provided by %s, no catalog entry)", n, s.Owner))
 	}
-	out = append(out, sorted(others)...)
+	slices.Sort(others)
+	out = append(out, others...)
 	if len(absent) > 0 {
-		out = append(out, "Not running here, but known: "+orNone(sorted(absent)))
+		slices.Sort(absent)
+		out = append(out, "Not running here, but can be loaded: "+strings.Join(absent, ", "))
 	}
-	if shapes := script.Shapes(signatures...); len(shapes) > 0 {
-		out = append(out, "Types:")
-		for _, s := range shapes {
-			out = append(out, indent(s.Text)...)
-		}
-	}
+	out = append(out, types(signatures)...)
 	out = append(out, "On every ctx:")
-	for _, m := range script.Verbs() {
+	for _, m := range v.verbs {
 		out = append(out, fmt.Sprintf("- %s — %s", m.Name, firstSentence(m.Doc)))
 	}
-	return out, nil
+	return out
+}
+
+// types are the shapes that signatures mention, below their label; none without.
+func types(signatures []string) []string {
+	shapes := script.Shapes(signatures...)
+	if len(shapes) == 0 {
+		return nil
+	}
+	out := []string{"Types:"}
+	for _, s := range shapes {
+		out = append(out, indent(s.Text)...)
+	}
+	return out
 }
 
 func (v view) oneService(name string) ([]string, error) {
-	for _, s := range script.Services() {
-		if s.Name != name {
-			continue
+	provider, running := v.live()[name]
+	i := slices.IndexFunc(v.catalog, func(s script.Service) bool { return s.Name == name })
+	switch {
+	case i < 0 && running:
+		methods := ""
+		if names := v.methods(name); len(names) > 0 {
+			methods = "; its methods, each of which answers a promise, are " + strings.Join(names, ", ")
 		}
-		if _, ok := v.live[name]; !ok {
-			return nil, seams.Errorf(seams.NotProvided, "cordis_inspect", "the service %q is known but not running; nothing provides it here", name)
-		}
-		out := []string{fmt.Sprintf("- %s — %s", s.Name, s.Summary)}
-		var signatures []string
-		for _, m := range s.Methods {
-			out = append(append(out, indent("// "+m.Doc)...), indent(m.Signature)...)
-			signatures = append(signatures, m.Signature)
-		}
-		if shapes := script.Shapes(signatures...); len(shapes) > 0 {
-			out = append(out, "Types:")
-			for _, sh := range shapes {
-				out = append(out, indent(sh.Text)...)
-			}
-		}
-		return out, nil
+		return nil, seams.Errorf(seams.NotFound, "cordis_inspect", "the service %q, provided by %s, has no catalog entry%s", name, provider.Owner, methods)
+	case i < 0:
+		return nil, seams.Errorf(seams.NotFound, "cordis_inspect", "there is no service %q in the catalog; without name, the api section lists those there are", name)
+	case !running:
+		return nil, seams.Errorf(seams.NotProvided, "cordis_inspect", "the service %q is in the catalog but is not running: nothing provides it here", name)
 	}
-	return nil, seams.Errorf(seams.NotFound, "cordis_inspect", "there is no service %q in the catalog; without name, the api section lists those there are", name)
+	s := v.catalog[i]
+	out := []string{fmt.Sprintf("- %s — %s", s.Name, s.Summary)}
+	var signatures []string
+	for _, m := range s.Methods {
+		out = append(append(out, comment(m.Doc)...), indent(m.Signature)...)
+		signatures = append(signatures, m.Signature)
+	}
+	return append(out, types(signatures)...), nil
 }
 
 const waterfallCaution = "A listener of a waterfall must call and return next(): one that does not cuts the chain for everybody inside it."
 
-func (v view) events(name string) ([]string, error) {
+// eventsNamed lists the events of a name, all for "".
+func (v view) eventsNamed(name string) ([]string, error) {
 	var out []string
-	for _, e := range script.Events() {
+	for _, e := range v.events {
 		if name != "" && e.Name != name {
 			continue
 		}
 		out = append(out, fmt.Sprintf("- %s [%s] — %s", e.Name, e.Mode, e.Summary))
 		if name != "" {
-			out = append(out, indent("// "+e.Doc)...)
+			out = append(out, comment(e.Doc)...)
 		}
 		out = append(out, indent(e.Signature)...)
 	}
@@ -189,9 +245,33 @@ func (v view) events(name string) ([]string, error) {
 	return append(out, waterfallCaution), nil
 }
 
+// indent puts four spaces before each line of a text.
+func indent(s string) []string {
+	lines := strings.Split(strings.TrimRight(s, "\n"), "\n")
+	for i, l := range lines {
+		lines[i] = "    " + l
+	}
+	return lines
+}
+
+// comment is a documentation text above what it documents; none for "".
+func comment(doc string) []string {
+	if doc == "" {
+		return nil
+	}
+	return indent("// " + strings.ReplaceAll(doc, "\n", "\n// "))
+}
+
 func firstSentence(s string) string {
-	if i := slices.Index([]byte(s), '.'); i >= 0 {
+	if i := strings.Index(s, ". "); i >= 0 {
 		return s[:i+1]
 	}
 	return s
+}
+
+func orNone(s []string) string {
+	if len(s) == 0 {
+		return "none"
+	}
+	return strings.Join(s, ", ")
 }

@@ -386,9 +386,6 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 	}
 	st.subscribeAll(f)
 	e.versions = append(e.versions, f)
-	if len(e.versions) > 1 {
-		st.young = append(st.young, f)
-	}
 	p.kids.add(f)
 	st.trace("mount", f, nil)
 	if open {
@@ -399,7 +396,6 @@ func (st *state) mount(ctx *Context, m *mount, hold bool) {
 		st.transit++
 	}
 	st.mark(f)
-	st.touched = true
 	if !hold {
 		st.succeed(f)
 	}
@@ -444,10 +440,17 @@ func (ctx *Context) Effect(label string, setup func(context.Context) (seams.Undo
 		return nil, ctx.inactive(label)
 	}
 	var undo seams.Undo
+	returned := false
+	defer func() {
+		if !returned { // setup called Goexit
+			_, _ = ctx.landed(e, nil, errGoexit)
+		}
+	}()
 	err := contain(func() (err error) {
 		undo, err = setup(withFrame(ctx.Context(), ctx.ep, bodyFrame))
 		return err
 	})
+	returned = true
 	return ctx.landed(e, undo, err)
 }
 

@@ -2,6 +2,7 @@ package cordis
 
 import (
 	"context"
+	"errors"
 	"reflect"
 	"slices"
 )
@@ -197,15 +198,22 @@ func (e *effect) undoEarly(ctx context.Context) error {
 	ev.free()
 	switch {
 	case run:
-		err := c.undo(ctx, e)
-		c.post(&event{kind: evUndone, eff: e, err: err, last: true})
-		return err
+		return e.undoHere(ctx)
 	case wait:
 		return (&Done{c: c, f: e.ep.f, eff: e, what: effectDone}).Wait(ctx)
 	case e.kind == listenEffect:
 		return e.ep.framesLeft(ctx)
 	}
 	return nil
+}
+
+// undoHere runs the inverse in the caller's goroutine.
+func (e *effect) undoHere(ctx context.Context) error {
+	c := e.ep.f.c
+	var err error = errGoexit // unless it returns
+	defer func() { c.post(&event{kind: evUndone, eff: e, err: err, last: true}) }()
+	err = c.undo(ctx, e)
+	return err
 }
 
 // undoNow begins the early undo of ev.eff.
@@ -224,7 +232,6 @@ func (st *state) undoNow(ev *event) {
 		b := e.bind
 		st.hide()
 		b.withdrawn = true
-		st.touched = true
 		e.state = queued
 		st.markSlot(b.slot)
 		if b.relied == 0 {
@@ -250,13 +257,15 @@ func (st *state) undoNow(ev *event) {
 	}
 }
 
-// undoGroup undoes the live members of a group, last first.
+// undoGroup undoes the members of a group, last first, and joins their errors.
 func (c *Container) undoGroup(ctx context.Context, g *effect) error {
+	var errs []error
+	var last *effect
 	for {
 		var e *effect
 		c.do(func(st *state) {
 			for i := len(g.ep.effects) - 1; i >= 0; i-- {
-				if m := g.ep.effects[i]; m.group == g && m.state == live {
+				if m := g.ep.effects[i]; m.group == g && m.state != finished {
 					e = m
 					return
 				}
@@ -265,11 +274,12 @@ func (c *Container) undoGroup(ctx context.Context, g *effect) error {
 				st.finishEffect(g, nil)
 			}
 		})
-		if e == nil {
-			return nil
+		if e == nil || e == last {
+			return errors.Join(errs...)
 		}
 		if err := e.undoEarly(ctx); err != nil {
-			return err
+			errs = append(errs, err)
+			last = e // if it is still there, waiting for it was given up
 		}
 	}
 }

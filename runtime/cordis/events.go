@@ -387,8 +387,16 @@ func (st *state) queue(n note) {
 
 // tellAll hands queued notes to their listeners until there are none.
 func (c *Container) tellAll() {
+	var notes []note
+	defer func() {
+		if len(notes) > 0 { // an observer called Goexit; others hear the rest
+			c.do(func(st *state) {
+				st.notes = append(notes[1:], st.notes...)
+				st.out = append(st.out, command{kind: cmdTell})
+			})
+		}
+	}()
 	for {
-		var notes []note
 		c.do(func(st *state) {
 			notes, st.notes = st.notes, nil
 			if len(notes) == 0 {
@@ -398,26 +406,29 @@ func (c *Container) tellAll() {
 		if len(notes) == 0 {
 			return
 		}
-		for _, n := range notes {
-			var err error
-			if n.report != nil {
-				c.opts.Report(*n.report)
-				continue
-			}
-			if n.fiber == nil {
-				_, err = c.dispatch(c.ctx, seams.Dispatch{Event: ServiceEvent.Name, Payload: ServiceChange{n.service}}, func(l *Context) bool {
-					return l.realmOf(n.service) == n.realm
-				})
-			} else {
-				_, err = c.dispatch(c.ctx, seams.Dispatch{Event: StatusEvent.Name, Payload: StatusChange{n.fiber, n.old, n.now}}, nil)
-				if n.now == Disposed {
-					_, perr := c.dispatch(c.ctx, seams.Dispatch{Event: PluginEvent.Name, Payload: n.fiber}, nil)
-					err = errors.Join(err, perr)
-				}
-			}
-			if err != nil {
-				c.report(Report{Fiber: n.fiber, Phase: "observer", Err: err})
-			}
+		for ; len(notes) > 0; notes = notes[1:] {
+			c.tell(notes[0])
 		}
+	}
+}
+
+func (c *Container) tell(n note) {
+	var err error
+	switch {
+	case n.report != nil:
+		c.opts.Report(*n.report)
+	case n.fiber == nil:
+		_, err = c.dispatch(c.ctx, seams.Dispatch{Event: ServiceEvent.Name, Payload: ServiceChange{n.service}}, func(l *Context) bool {
+			return l.realmOf(n.service) == n.realm
+		})
+	default:
+		_, err = c.dispatch(c.ctx, seams.Dispatch{Event: StatusEvent.Name, Payload: StatusChange{n.fiber, n.old, n.now}}, nil)
+		if n.now == Disposed {
+			_, perr := c.dispatch(c.ctx, seams.Dispatch{Event: PluginEvent.Name, Payload: n.fiber}, nil)
+			err = errors.Join(err, perr)
+		}
+	}
+	if err != nil {
+		c.report(Report{Fiber: n.fiber, Phase: "observer", Err: err})
 	}
 }

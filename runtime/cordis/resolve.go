@@ -325,7 +325,6 @@ func (st *state) bind(b *binding) {
 	b.at = len(b.ep.bindings)
 	b.ep.bindings = append(b.ep.bindings, b)
 	b.slot.bindings = append(b.slot.bindings, b)
-	st.touched = true
 	if b.ep.f.phase == active {
 		st.hide()
 		st.markSlot(b.slot)
@@ -350,7 +349,6 @@ func (st *state) unbind(b *binding) {
 		b.slot.claims = without(b.slot.claims, f)
 	}
 	st.show(b.slot)
-	st.touched = true
 	st.drop(b.slot)
 }
 

@@ -170,9 +170,7 @@ type state struct {
 	dirty   []*Fiber
 	spare   []*Fiber // the array that dirty does not use
 	begins  []*Fiber
-	young   []*Fiber // installed fibers whose entry has an older version
-	touched bool     // a view or a phase changed since young were looked at
-	hidden  bool     // the publication stamp is odd
+	hidden  bool // the publication stamp is odd
 	lists   []*events
 	notes   []note
 	telling bool // notes are being handed to listeners
@@ -213,7 +211,6 @@ func (st *state) markSlot(s *slot) {
 
 // moved notes that f's phase changed from old.
 func (st *state) moved(f *Fiber, old State) {
-	st.touched = true
 	st.check = append(st.check, f)
 	if now := f.state(); now != old {
 		f.status.Store(uint32(now))
@@ -225,12 +222,6 @@ func (st *state) moved(f *Fiber, old State) {
 // leaves, to a fixpoint, before the next event is looked at (N6).
 func (st *state) sweep() {
 	for {
-		if st.touched && len(st.young) > 0 {
-			st.touched = false
-			for _, f := range st.young {
-				st.markTree(f)
-			}
-		}
 		if len(st.dirty) == 0 {
 			break
 		}
@@ -271,13 +262,6 @@ func (st *state) refresh() {
 	st.publish()
 	st.trace("batch", nil, nil)
 	st.resolveWaits()
-}
-
-func (st *state) markTree(f *Fiber) {
-	st.mark(f)
-	for ch := f.kids.first; ch != nil; ch = ch.sib.next {
-		st.markTree(ch)
-	}
 }
 
 // begin: Inactive with a target becomes Loading against it (L-Begin).
@@ -322,7 +306,7 @@ func (st *state) staged(ev *event) {
 	switch {
 	case ev.err != nil && !(f.retired && seams.CodeOf(ev.err) == seams.InactiveEffect):
 		st.fail(f, ev.err)
-	case f.retired || ep.diverted || !st.mut.has(mutNoRecheck) && !st.same(f):
+	case ep.diverted || !st.mut.has(mutNoRecheck) && !st.same(f):
 		if !ev.last {
 			ep.diverted, ep.inApp = true, true
 			st.out = append(st.out, command{kind: cmdStop, f: f, ep: ep})
@@ -401,7 +385,6 @@ func (st *state) retire(f *Fiber) {
 		return
 	}
 	f.retired = true
-	st.touched = true
 	st.trace("retire", f, nil)
 	if st.mut.has(mutRetiringMissed) && f.ep != nil {
 		st.release(f.ep)
@@ -639,12 +622,8 @@ func (st *state) tryRemove(f *Fiber) {
 	if len(e.versions) == 0 && e.name != "" && e.parent != nil && e.parent.entries[e.name] == e {
 		delete(e.parent.entries, e.name)
 	}
-	st.young = without(st.young, f)
 	for _, g := range e.versions {
-		st.markTree(g)
-		if g == e.versions[0] {
-			st.young = without(st.young, g)
-		}
+		st.mark(g) // an exclusive one waits for the older to be gone
 	}
 	st.trace("removed", f, nil)
 	st.moved(f, old)

@@ -314,18 +314,15 @@ func (s *search) wait(d *Done) bool {
 	case goneAll:
 		return slices.ContainsFunc(d.all, s.end)
 	case effectDone:
-		switch d.eff.kind {
-		case bindEffect:
-			return s.consumers(d.eff.ep)
-		case childEffect:
-			return s.end(d.eff.child)
-		}
 		ep := d.eff.ep
-		if d.eff.state == live { // undone with its owner
+		switch {
+		case d.eff.state == live: // undone with its owner
 			return s.end(ep.f)
+		case d.eff.kind == bindEffect:
+			return s.relied(d.eff.bind)
+		default: // its undo runs, or its turn comes when the one that runs has ended
+			return s.w.undo == ep || s.waits(ep)
 		}
-		// Its undo runs, or its turn comes when the one that runs has ended.
-		return s.w.undo == ep || s.waits(ep)
 	case framesGone:
 		return d != s.w.d && slices.Contains(s.from, d.ep) || s.waits(d.ep)
 	default:
@@ -368,6 +365,20 @@ func (s *search) end(f *Fiber) bool {
 	for ch := f.kids.first; ch != nil; ch = ch.sib.next {
 		if s.end(ch) {
 			return true
+		}
+	}
+	return false
+}
+
+// relied: those that are committed to a binding that is withdrawn.
+func (s *search) relied(b *binding) bool {
+	for n := b.slot.first; n != nil; n = n.next {
+		if ep := n.f.ep; ep != nil {
+			for i := range ep.view {
+				if ep.view[i].Load() == b && s.end(n.f) {
+					return true
+				}
+			}
 		}
 	}
 	return false
