@@ -57,7 +57,7 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// DECISIONS 16: a change of options is taken at the next step of a running turn.
+// A change of options is taken at the next step of a running turn.
 func TestConfigureMidTurn(t *testing.T) {
 	w := newWorld(t)
 	w.tool("edit", func(ctx context.Context, _ map[string]any) (any, error) {

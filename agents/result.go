@@ -2,6 +2,7 @@ package agents
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/ouro-run/ouro/seams"
@@ -64,6 +65,9 @@ func (a *Agent) Run(ctx context.Context, m llm.Message) Result {
 	}
 	if err == nil {
 		err = a.session.Flush(context.WithoutCancel(ctx))
+		if errors.Is(err, seams.SessionNotLive) {
+			err = nil // the agent was disposed when it had become idle; closing flushed
+		}
 	}
 	r := Summarize(a.ID(), a.session.Events(from))
 	switch {

@@ -158,7 +158,7 @@ func (r *Realm) here() context.Context {
 type syncKey struct{}
 
 // refuseSync refuses to wait for a realm inside a synchronous host call, whose
-// realm waits for it (DECISION 5).
+// realm waits for it.
 func refuseSync(ctx context.Context) error {
 	if running, ok := ctx.Value(syncKey{}).(*atomic.Bool); ok && running.Load() {
 		return seams.Errorf(seams.WouldDeadlock, "sandbox", "a synchronous host method waits for JavaScript while JavaScript waits for it: make the method asynchronous")

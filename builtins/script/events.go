@@ -35,7 +35,7 @@ func awaited[P any](e seams.Event[P, struct{}], args crossing[P], signature, sum
 
 // noted is an event that is dispatched while something registers, perhaps from
 // within a synchronous call of JavaScript: its listeners hear of it afterwards,
-// in order (DECISIONS 5).
+// in order.
 func noted[P any](e seams.Event[P, struct{}], args crossing[P], signature, summary, doc string) event {
 	return observing(e, func(l *listener, _ context.Context, args []any) error { return l.later(args) }, args, signature, summary, doc)
 }

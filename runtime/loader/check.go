@@ -54,7 +54,7 @@ func (l *Loader) Check(ctx context.Context) []Fault {
 }
 
 // checkConfig validates an entry's configuration as an activation would, and
-// warns of expressions without a value (DECISIONS 17).
+// warns of expressions without a value.
 func (l *Loader) checkConfig(s *spec) []Fault {
 	var out []Fault
 	expressions(s.entry.Config, func(x config.Expr) {

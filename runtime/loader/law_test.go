@@ -133,7 +133,7 @@ func (w *world) running() []string {
 
 // At rest the container runs what a fresh start on the same files does,
 // wherever that is all active; and a reload of unchanged files does nothing
-// (DECISIONS 15, L-02, L-38).
+// (L-02, L-38).
 func TestAtRestLikeAFreshStart(t *testing.T) {
 	compared := 0
 	rapid.Check(t, func(t *rapid.T) {

@@ -228,7 +228,7 @@ func TestExclusive(t *testing.T) {
 	w.blames()
 }
 
-// DECISIONS 16: a plugin may take a changed configuration in place.
+// A plugin may take a changed configuration in place.
 func TestTakenInPlace(t *testing.T) {
 	w := newWorld(t, Options{})
 	w.write("a.js", "need key\ntake")
