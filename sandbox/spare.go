@@ -6,7 +6,7 @@ import (
 )
 
 // Spare keeps one guarded VM ready, so that a mount does not wait for it
-//.
+// .
 type Spare struct {
 	mu      sync.Mutex
 	ready   *engine

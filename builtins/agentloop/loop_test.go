@@ -88,6 +88,9 @@ func newWorld(t *testing.T) *world {
 			t.Fatal(err)
 		}
 	}
+	if err := c.Settle(context.Background()); err != nil {
+		t.Fatal(err)
+	}
 	return w
 }
 
