@@ -5,8 +5,7 @@ import (
 	"sync"
 )
 
-// Spare keeps one guarded VM ready, so that a mount does not wait for it
-// .
+// Spare keeps one guarded VM ready, so that a mount does not wait for it.
 type Spare struct {
 	mu      sync.Mutex
 	ready   *engine
