@@ -658,7 +658,7 @@ func (k *claim) Kin(o seams.Claim) bool {
 
 func (k *claim) Enter(ctx context.Context) (context.Context, func(), error) {
 	ep := (*episode)(k)
-	t, ok := ep.gate.enter()
+	t, ok := ep.gate.call()
 	if !ok {
 		return nil, nil, seams.Errorf(seams.InactiveEffect, k.f.label(), "the plugin was unloaded")
 	}

@@ -202,7 +202,7 @@ func (e *effect) undoEarly(ctx context.Context) error {
 	case wait:
 		return (&Done{c: c, f: e.ep.f, eff: e, what: effectDone}).Wait(ctx)
 	case e.kind == listenEffect:
-		return e.ep.framesLeft(ctx)
+		return e.ep.listenersLeft(ctx)
 	}
 	return nil
 }

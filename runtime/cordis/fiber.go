@@ -247,7 +247,7 @@ func (f *Fiber) offer(cfg any, resolve func(*Context) (any, error)) (took bool, 
 	if ep == nil {
 		return false, nil
 	}
-	t, ok := ep.gate.enter()
+	t, ok := ep.gate.call()
 	if !ok {
 		return false, nil
 	}

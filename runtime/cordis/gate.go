@@ -6,11 +6,12 @@ import (
 	"sync/atomic"
 )
 
-// gate counts the frames of plugin code that run for one activation. It has two
-// counters, one for each phase, so that a barrier can wait for the frames that
-// were inside when it came without waiting for later ones.
+// gate counts the frames of plugin code that run for one activation: listeners
+// and calls. Listeners have two counters, one for each phase, so that a barrier
+// can wait for those that were inside when it came without waiting for later
+// ones, nor for calls, which may take as long as they like.
 //
-// word: bit 63 closed, bit 62 waited for, bit 61 phase, then 30 bits for each count.
+// word: bit 63 closed, bit 62 waited for, bit 61 phase, then 20 bits for each count.
 type gate struct {
 	word atomic.Uint64
 	ep   *episode // told, from any goroutine, when its closed gate becomes empty
@@ -24,37 +25,30 @@ const (
 	gateClosed = 1 << 63
 	gateWaited = 1 << 62
 	gatePhase  = 1 << 61
-	gateShift  = 30
+	gateShift  = 20
 	gateCount  = 1<<gateShift - 1
+	gateInside = 1<<(3*gateShift) - 1
 )
 
-// ticket is the proof of an entered gate: the phase it was entered in.
+// ticket is the proof of an entered gate: the phase a listener has entered in, or
+// that it is a call.
 type ticket uint64
 
-func (t ticket) delta() uint64 {
-	if t == 0 {
-		return 1
-	}
-	return 1 << gateShift
-}
+const callTicket ticket = 2
 
-func phaseOf(w uint64) ticket {
-	if w&gatePhase != 0 {
-		return 1
-	}
-	return 0
-}
+func (t ticket) delta() uint64 { return 1 << (t * gateShift) }
 
-func countOf(w uint64, t ticket) uint64 {
-	if t == 0 {
-		return w & gateCount
-	}
-	return w >> gateShift & gateCount
-}
+func phaseOf(w uint64) ticket { return ticket(w >> 61 & 1) }
 
-// enter takes a lease. It fails on a closed gate.
-func (g *gate) enter() (ticket, bool) {
-	t := phaseOf(g.word.Load())
+func countOf(w uint64, t ticket) uint64 { return w >> (t * gateShift) & gateCount }
+
+// enter takes a lease for a listener. It fails on a closed gate.
+func (g *gate) enter() (ticket, bool) { return g.take(phaseOf(g.word.Load())) }
+
+// call takes a lease for a call.
+func (g *gate) call() (ticket, bool) { return g.take(callTicket) }
+
+func (g *gate) take(t ticket) (ticket, bool) {
 	if g.word.Add(t.delta())&gateClosed != 0 {
 		g.exit(t)
 		return 0, false
@@ -64,7 +58,7 @@ func (g *gate) enter() (ticket, bool) {
 
 func (g *gate) exit(t ticket) {
 	w := g.word.Add(-t.delta())
-	if w&gateClosed != 0 && countOf(w, 0)+countOf(w, 1) == 0 {
+	if w&gateClosed != 0 && w&gateInside == 0 {
 		g.ep.f.c.post(&event{kind: evDrained, ep: g.ep})
 	}
 	if w&gateWaited != 0 {
@@ -79,23 +73,21 @@ func (g *gate) exit(t ticket) {
 
 // close refuses further frames and reports whether none is inside.
 func (g *gate) close() bool {
-	w := g.word.Or(gateClosed) | gateClosed
-	return countOf(w, 0)+countOf(w, 1) == 0
+	return g.word.Or(gateClosed)&gateInside == 0
 }
 
 func (g *gate) empty() bool {
-	w := g.word.Load()
-	return countOf(w, 0)+countOf(w, 1) == 0
+	return g.word.Load()&gateInside == 0
 }
 
-// alone reports whether nobody is inside but own (phase by phase): the frames the
-// caller itself stands in.
+// alone reports whether no listener is inside but own (phase by phase): those
+// whose frames the caller itself stands in.
 func (g *gate) alone(own [2]uint64) bool {
 	w := g.word.Load()
 	return countOf(w, 0) <= own[0] && countOf(w, 1) <= own[1]
 }
 
-// barrier waits until every frame that is inside now has left, but for own.
+// barrier waits until every listener that is inside now has left, but for own.
 func (g *gate) barrier(ctx context.Context, own [2]uint64) error {
 	g.mu.Lock()
 	if g.turn == nil {
@@ -123,7 +115,7 @@ func (g *gate) barrier(ctx context.Context, own [2]uint64) error {
 	return g.left(ctx, old, own)
 }
 
-// left waits until no frame is inside in phase t but for own.
+// left waits until no listener is inside in phase t but for own.
 func (g *gate) left(ctx context.Context, t ticket, own [2]uint64) error {
 	defer g.word.And(^uint64(gateWaited))
 	for {

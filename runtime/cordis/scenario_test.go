@@ -126,7 +126,7 @@ func TestScenarios(t *testing.T) {
 				t.Errorf("%s: %v", s.name, bad)
 			}
 		}
-		for i := range uint64(20) {
+		for i := range uint64(4) {
 			if bad := playReal(s.plan, i, 0); len(bad) > 0 {
 				t.Errorf("%s, in real time: %v", s.name, bad)
 			}
@@ -1139,21 +1139,51 @@ func TestConsumerWithdrawsItsService(t *testing.T) {
 // Whoever drains the queue hands it on when others keep it full.
 func TestDrainIsHandedOn(t *testing.T) {
 	onStage(t, func(s *stage) {
-		n := 0
+		var n atomic.Int64
 		var more func(*state)
 		more = func(*state) {
-			if n++; n < 10*drainBound {
+			if n.Add(1) < 10*drainBound {
 				s.c.post(&event{kind: evFunc, fn: more})
 			}
 		}
 		s.c.do(more)
-		if n > 3*drainBound {
-			t.Error("the caller was kept for", n)
+		if kept := n.Load(); kept > 3*drainBound {
+			t.Error("the caller was kept for", kept)
 		}
 		synctest.Wait()
-		if n != 10*drainBound {
-			t.Error(n)
+		if n.Load() != 10*drainBound {
+			t.Error(n.Load())
 		}
 		s.settle()
+	})
+}
+
+// Undoing a listener or a timer waits for its own code, not for whatever else
+// its plugin is at.
+func TestUndoWaitsForItsOwnCodeOnly(t *testing.T) {
+	onStage(t, func(s *stage) {
+		var ctx *Context
+		var unlisten, untime seams.Undo
+		began := time.Now()
+		s.mount(s.root, apply("p", func(x *Context) (err error) {
+			ctx = x
+			slow := func(what string) { time.Sleep(2 * time.Second); s.note("%s ends", what) }
+			if unlisten, err = x.On("e", func(context.Context, any, seams.Next) (any, error) { slow("listener"); return nil, nil }); err != nil {
+				return err
+			}
+			untime, err = x.Interval(3*time.Second, func(context.Context) { slow("timer") })
+			return err
+		}))
+		go tool(s, ctx, func(context.Context) string { time.Sleep(time.Minute); return "" })
+		go func() { _, _ = s.root.Dispatch(bg, seams.Dispatch{Event: "e"}) }()
+		time.Sleep(time.Second)
+		s.must(unlisten(bg))
+		s.said("listener ends")
+		time.Sleep(2 * time.Second) // the timer has begun
+		s.must(untime(bg))
+		s.said("timer ends")
+		if d := time.Since(began); d > 10*time.Second {
+			t.Error("took", d)
+		}
 	})
 }

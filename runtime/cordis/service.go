@@ -257,7 +257,7 @@ func Borrow[T any](ctx *Context, key seams.Key[T]) (v T, give func(), ok bool) {
 	if b == nil {
 		return v, nil, false
 	}
-	t, ok := b.ep.gate.enter()
+	t, ok := b.ep.gate.call()
 	if !ok {
 		return v, nil, false
 	}

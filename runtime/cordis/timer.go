@@ -17,6 +17,8 @@ type clock struct {
 	label string
 	fn    func(context.Context)
 
+	inside gate // callbacks that run
+
 	mu    sync.Mutex
 	timer *time.Timer
 	over  bool
@@ -46,11 +48,13 @@ func (k *clock) fire() { k.run(k.fn) }
 // run calls fn under the activation's lease, unless the clock is over.
 func (k *clock) run(fn func(context.Context)) {
 	err := k.ctx.Own(k.ctx.ep.f.c.ctx, func(c context.Context) error {
+		t, _ := k.inside.enter()
+		defer k.inside.exit(t)
 		k.mu.Lock()
 		over := k.over
 		k.mu.Unlock()
 		if !over {
-			fn(c)
+			fn(context.WithValue(c, k, t))
 		}
 		return nil
 	})
@@ -68,7 +72,14 @@ func (k *clock) stop(c context.Context) error {
 	if stopped {
 		return nil
 	}
-	return k.ctx.ep.framesLeft(c)
+	var own [2]uint64
+	if t, ok := c.Value(k).(ticket); ok {
+		own[t]++
+	}
+	if k.inside.alone(own) {
+		return nil
+	}
+	return k.ctx.ep.join(c, func() error { return k.inside.barrier(c, own) })
 }
 
 // Timeout runs fn once, after d. The undo cancels it (C-72).

@@ -128,19 +128,25 @@ func (st *state) retract(w *waiter) {
 	}
 }
 
-// framesLeft waits until the calls that are inside ep now have returned, but for
-// those the caller stands in. If some of them wait for the caller it does not
-// wait: they do not go on before the caller has returned.
-func (ep *episode) framesLeft(ctx context.Context) error {
+// listenersLeft waits until the listeners that run for ep now have returned, but
+// for those the caller stands in.
+func (ep *episode) listenersLeft(ctx context.Context) error {
 	var own [2]uint64
 	framesOf(ctx, func(f *frame) {
-		if f.ep.Load() == ep && f.kind == callFrame {
-			own[f.ticket.Load()]++
+		if t := ticket(f.ticket.Load()); f.ep.Load() == ep && f.kind == callFrame && t != callTicket {
+			own[t]++
 		}
 	})
 	if ep.gate.alone(own) {
 		return nil
 	}
+	return ep.join(ctx, func() error { return ep.gate.barrier(ctx, own) })
+}
+
+// join runs wait, which waits for code that runs for ep. If some of that waits for
+// the caller, it does not: that code does not go on before the caller has
+// returned.
+func (ep *episode) join(ctx context.Context, wait func() error) error {
 	c := ep.f.c
 	w := &waiter{d: &Done{c: c, f: ep.f, ep: ep, what: framesGone}}
 	var err error
@@ -148,7 +154,7 @@ func (ep *episode) framesLeft(ctx context.Context) error {
 		return nil
 	}
 	defer c.do(func(st *state) { st.retract(w) })
-	return ep.gate.barrier(ctx, own)
+	return wait()
 }
 
 func (d *Done) subject() string {
