@@ -70,3 +70,22 @@ func child(t *testing.T, name, arg string) string {
 	}
 	return string(out)
 }
+
+// again reports whether this process is a child that was started to run this
+// very test; otherwise it starts that child, whose failure is the test's.
+func again(t *testing.T) bool {
+	t.Helper()
+	const env = "OURO_SANDBOX_TEST"
+	if os.Getenv(env) == t.Name() {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, os.Args[0], "-test.run", "^"+t.Name()+"$", "-test.v")
+	cmd.Env = append(os.Environ(), env+"="+t.Name())
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Errorf("in a process of its own: %v\n%.4000s", err, out)
+	}
+	return false
+}
