@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ouro-run/ouro/agents"
@@ -82,6 +83,41 @@ func TestStatus(t *testing.T) {
 	same(t, "statuses", seen, []agents.Status{agents.Running, agents.Idle})
 	if len(w.contained()) != 2 {
 		t.Errorf("contained %v", w.contained())
+	}
+}
+
+// each agent goes from idle to running and back, whatever the others do.
+func TestStatusAlternates(t *testing.T) {
+	w := newWorld(t)
+	seen := map[string]*trace{"a": {}, "b": {}, "c": {}}
+	observe(t, w.owner, agents.StatusChanged, func(_ context.Context, n agents.StatusNotice) {
+		seen[n.Agent.ID()].add("%s", n.Status)
+	})
+	var all sync.WaitGroup
+	for id := range seen {
+		a := w.agent(func(s *agents.Spec) { s.Header.ID = id })
+		for range 4 { // some of them in one stretch of running
+			all.Go(func() {
+				if err := a.Followup(t.Context(), llm.UserText("x")); err != nil {
+					t.Error(err)
+				}
+				if err := a.WhenIdle(t.Context()); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+	}
+	all.Wait()
+	for id, l := range seen {
+		got := l.all()
+		if len(got) == 0 || len(got)%2 != 0 {
+			t.Errorf("%s: %v", id, got)
+		}
+		for i, s := range got {
+			if want := []agents.Status{agents.Running, agents.Idle}[i%2]; s != string(want) {
+				t.Errorf("%s: %v", id, got)
+			}
+		}
 	}
 }
 

@@ -226,6 +226,28 @@ func TestFoundUntilDisposed(t *testing.T) {
 	same(t, "found", l.all(), []string{"agent/disposed true", "session/disposed false"})
 }
 
+// what is left of an agent takes nothing from the one that replaced it.
+func TestStaleDisposal(t *testing.T) {
+	w := newWorld(t)
+	l := &trace{}
+	observe(t, w.owner, agents.Disposed, func(_ context.Context, n agents.Notice) { l.add("disposed %s", n.Agent.ID()) })
+	o := &owner{name: "first", bus: w.bus}
+	a, err := w.agents.Create(t.Context(), o, main)
+	must(t, err)
+	must(t, a.Dispose(t.Context()))
+	b, err := w.agents.Create(t.Context(), w.owner, main)
+	must(t, err)
+	must(t, a.Dispose(t.Context()))
+	o.dispose(t)
+	if got, ok := w.agents.Get(nil, "main"); !ok || got != b {
+		t.Error("the replacement is not found")
+	}
+	if r := ask(t, b, "hi"); r.IsError {
+		t.Errorf("%+v", r.Error)
+	}
+	same(t, "announced", l.all(), []string{"disposed main"})
+}
+
 // Dispose ends one agent ahead of its owner; all who call it wait for the end.
 func TestDispose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
