@@ -440,7 +440,7 @@ func TestParameterLaws(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		spec := shortMap(t, 3)
 		if m, ok := spec["properties"].(object); ok && m["type"] == nil {
-			t.Skip() // reads as JSON Schema
+			t.Skip("reads as JSON Schema")
 		}
 		s, err := schema.Parameters(spec)
 		if err != nil {
@@ -486,7 +486,7 @@ func FuzzParameters(f *testing.F) {
 		spec, err1 := schema.Parse(specText)
 		args, err2 := schema.Parse(argsText)
 		if err1 != nil || err2 != nil {
-			t.Skip()
+			t.Skip("not JSON")
 		}
 		for _, read := range []func(any) (*schema.Schema, error){schema.Parameters, schema.Output, schema.FromJSONSchema, schema.AstreusParameters} {
 			s, err := read(spec)

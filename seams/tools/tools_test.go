@@ -212,7 +212,7 @@ func TestScopesAgainstModel(t *testing.T) {
 			},
 			"undo": func(t *rapid.T) {
 				if len(there) == 0 {
-					t.Skip()
+					t.Skip("nothing is registered")
 				}
 				i := rapid.IntRange(0, len(there)-1).Draw(t, "which")
 				for range 2 { // idempotent
