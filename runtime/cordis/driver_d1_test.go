@@ -197,16 +197,7 @@ func (d *d1) rest(when string) {
 	if err := d.c.Settle(d.given); err != nil {
 		d.violate("QUIET: nothing can happen any more (%s) and the container is not at rest: %v", when, err)
 	}
-	d.mon.rest()
-	d.told()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for err, n := range d.faults {
-		if n != 1 {
-			d.violate("REPORT: %q is reported %d times", err, n)
-		}
-	}
-	clear(d.faults)
+	d.rested()
 }
 
 // place is where slot i is mounted: the context, and the entry in it.

@@ -96,16 +96,7 @@ func (d *crowd) rest(when string) {
 	if err := d.c.Settle(context.Background()); err != nil {
 		d.violate("QUIET: %s: %v", when, err)
 	}
-	d.mon.rest()
-	d.told()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for err, n := range d.faults {
-		if n != 1 {
-			d.violate("REPORT: %q is reported %d times", err, n)
-		}
-	}
-	clear(d.faults)
+	d.rested()
 }
 
 // place is where slot i is mounted; nil if what it stands below is not there.

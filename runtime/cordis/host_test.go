@@ -143,6 +143,20 @@ func (h *host) changed(s StatusChange) {
 	h.states[s.Fiber] = s.New
 }
 
+// rested checks what must be when nothing is on its way.
+func (h *host) rested() {
+	h.mon.rest()
+	h.told()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for err, n := range h.faults {
+		if n != 1 {
+			h.violate("REPORT: %q is reported %d times", err, n)
+		}
+	}
+	clear(h.faults)
+}
+
 // told checks at rest that every state has been announced.
 func (h *host) told() {
 	h.mu.Lock()
