@@ -41,6 +41,9 @@ func open(t testing.TB, o Options) *lab {
 	if o.Name == "" {
 		o.Name = "lab"
 	}
+	if o.Budgets.Turn == 0 { // only a test of the budget is about time
+		o.Budgets.Turn, o.Budgets.Minute = time.Minute, time.Hour
+	}
 	note := func(f func()) {
 		l.mu.Lock()
 		defer l.mu.Unlock()

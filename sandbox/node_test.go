@@ -13,7 +13,7 @@ import (
 )
 
 func openNode(t testing.TB) *lab {
-	return open(t, Options{Ambient: Ambient{Env: map[string]string{}}, Budgets: Budgets{Turn: 10 * time.Second, Minute: time.Hour}})
+	return open(t, Options{Ambient: Ambient{Env: map[string]string{}}})
 }
 
 // What prelude/node.js does in place of goja_nodejs: each row is right in a realm
@@ -189,12 +189,8 @@ func TestNodeHostile(t *testing.T) {
 		`Buffer.prototype.readInt8.call(undefined)`: "TypeError",
 		`require('util').format('%d', Symbol('x'))`: "TypeError",
 	} {
-		start := time.Now()
 		if _, err := l.eval(code); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v", code, err)
-		}
-		if d := time.Since(start); d > 3*time.Second {
-			t.Errorf("%s took %v", code, d)
 		}
 	}
 	if l.Err() != nil {

@@ -112,11 +112,21 @@ func (l *Loader) apply(due map[string]bool) error {
 	l.track()
 	if len(changed) > 0 {
 		slices.Sort(changed)
-		l.wg.Go(func() {
-			_, _ = ReloadEvent.Dispatch(l.run, l.ctx, nil, Reload{Files: slices.Compact(changed)}, nil)
-		})
+		l.tell(Reload{Files: slices.Compact(changed)})
 	}
 	return fatal
+}
+
+// tell dispatches a reload when the one before it has been heard. It does not
+// wait: a listener may call the loader.
+func (l *Loader) tell(r Reload) {
+	before, heard := l.told, make(chan struct{})
+	l.told = heard
+	l.wg.Go(func() {
+		defer close(heard)
+		<-before
+		_, _ = ReloadEvent.Dispatch(l.run, l.ctx, nil, r, nil)
+	})
 }
 
 // reload loads those plugin files again that have changed, and answers the

@@ -40,8 +40,9 @@
 // or is empty, keeps everything running; `[]` is obeyed. When something has
 // left, what it stood in the way of is tried again: at rest, the container runs
 // what a fresh start on the same files would, wherever that is all active. One
-// thing a fresh start can and a reload cannot do: swap a service between two
-// plugins that both do not declare `provide`.
+// thing a fresh start can and a reload cannot do: hand on a service that is not
+// declared with `provide` while the plugin that gives it up waits for the one
+// that takes it. The fault is CLASH and names the declaration that helps.
 //
 // Folders are watched, not files. What arrives whole, by rename, is taken at
 // once. What is written in place is taken after [Options].Quiet without a

@@ -2,6 +2,7 @@ package loader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -10,6 +11,8 @@ import (
 	"testing"
 
 	"pgregory.net/rapid"
+
+	"github.com/ouro-run/ouro/seams"
 )
 
 // moment is the content of every file at one time.
@@ -112,23 +115,11 @@ func genEdit(t *rapid.T, m moment) moment {
 	return m
 }
 
-// running returns the lines of what came up and did not go down.
+// running returns what is up, as its line of the log says it.
 func (w *world) running() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var live []string
-	for _, line := range w.log {
-		what, rest, _ := strings.Cut(line, " ")
-		if what == "up" {
-			live = append(live, rest)
-			continue
-		}
-		// Of two versions the older one goes.
-		i := slices.IndexFunc(live, func(up string) bool { return up == rest || strings.HasPrefix(up, rest+" {") })
-		live = slices.Delete(live, i, i+1)
-	}
-	slices.Sort(live)
-	return live
+	return slices.Sorted(maps.Values(w.live))
 }
 
 // At rest the container runs what a fresh start on the same files does,
@@ -184,10 +175,17 @@ func TestAtRestLikeAFreshStart(t *testing.T) {
 				return
 			}
 		}
+		// An undeclared service that two entries would hand to each other.
+		undeclared := func(f Fault) bool {
+			return errors.Is(f.Err, seams.Clash) && strings.Contains(f.Err.Error(), "declare `provide:")
+		}
+		if slices.ContainsFunc(w.l.Entries(), func(s Status) bool { return slices.ContainsFunc(s.Faults, undeclared) }) {
+			return
+		}
 		compared++
 		got, want := w.running(), fresh.running()
 		if !slices.Equal(got, want) {
-			t.Fatalf("after the edits %q\nfresh %q\n%s", got, want, w.states())
+			t.Fatalf("after the edits %q\nfresh %q\n%s\n%v", got, want, w.states(), w.l.Entries())
 		}
 		w.took()
 		w.blamed()

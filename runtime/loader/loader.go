@@ -64,8 +64,8 @@ type Reload struct {
 	Files []string // those that have changed, absolute
 }
 
-// ReloadEvent is dispatched after changed files were applied; what they
-// brought may still be loading (L-27).
+// ReloadEvent is dispatched after changed files were applied, one at a time and
+// in order; what they brought may still be loading (L-27).
 var ReloadEvent = seams.Event[Reload, struct{}]{Name: "hmr/reload", Mode: seams.Emit}
 
 // Loader keeps a container's fibers equal to a file.
@@ -93,8 +93,9 @@ type Loader struct {
 	// What follows belongs to the owner.
 	tree    tree
 	files   *files
-	seen    []byte // the content last read, applied or not
-	changes uint64 // how often the owner has changed something
+	seen    []byte          // the content last read, applied or not
+	changes uint64          // how often the owner has changed something
+	told    <-chan struct{} // closed when the last reload event has been heard
 }
 
 // New makes a loader that mounts below ctx. Nothing is read before Start.
@@ -116,6 +117,9 @@ func New(ctx *cordis.Context, opts Options) (*Loader, error) {
 		pokes: make(chan struct{}, 1), calls: make(chan func()),
 	}
 	l.run, l.cancel = context.WithCancel(context.Background())
+	told := make(chan struct{})
+	close(told)
+	l.told = told
 	l.tree = tree{l: l, nodes: map[string]*node{}, modules: map[string]*module{}}
 	return l, nil
 }

@@ -52,11 +52,11 @@ func TestPluginFileReload(t *testing.T) {
 	w.write("a.js", "version 1")
 	w.reload()
 	w.happened("up a a1", "down a ax19")
-	w.mu.Lock()
-	reloads := w.reloads
-	w.mu.Unlock()
-	if reloads != 21 {
-		t.Errorf("%d reload events", reloads)
+	w.until("21 reload events", func() bool { return len(w.reloads) == 21 })
+	for _, r := range w.reloads {
+		if !slices.Equal(r.Files, []string{filepath.Join(w.dir, "a.js")}) {
+			t.Errorf("%q were reloaded", r.Files)
+		}
 	}
 	w.stands("a:active b:active")
 }
@@ -322,6 +322,22 @@ func TestClash(t *testing.T) {
 	w.stands("b:active c:failed!")
 	w.edit("- {id: c, name: ./c.js}\n")
 	w.stands("c:active")
+}
+
+// Two entries swap what one at a time can have: a name against a resource that
+// the container knows nothing of.
+func TestSwap(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.write("a.js", "exclusive\nhold r")
+	w.write("b.js", "exclusive\nprovide x")
+	w.start(one + "- {id: b, name: ./b.js}\n")
+	w.write("a.js", "version 2\nexclusive\nprovide x\ninject z")
+	w.write("b.js", "version 2\nexclusive\nbind z\nhold r")
+	w.reload()
+	w.stands("a:active b:active")
+	if got := w.running(); !slices.Equal(got, []string{"a a2 z=b2", "b b2"}) {
+		t.Errorf("%q run", got)
+	}
 }
 
 // L-54, L-55: expressions belong to their entry and are evaluated at each

@@ -293,12 +293,12 @@ func (t *tree) withdraw(n *node) {
 // attempt asks the container for what n wants.
 func (t *tree) attempt(n *node) {
 	s := n.want
-	n.tried, n.lost = s, false
+	n.tried = s
 	t.l.changes++
 	t.l.ids.Store(n.id, nil)
 	hold, next := t.place(n, s).Versions()
 	if next != nil && n.fibers[next].equal(s) && next.State() != cordis.Failed {
-		n.refer(next, s)
+		t.mounted(n, next, s, nil)
 		return
 	}
 	t.withdraw(n)
@@ -326,6 +326,9 @@ func (t *tree) mounted(n *node, f *cordis.Fiber, s *spec, err error) {
 		n.lost = errors.Is(err, seams.Clash)
 		n.blame(faultsOf(s.entry, t.l.pos(s.entry, "name"), err))
 		return
+	}
+	if n.lost { // the refusal is over, and with it its fault
+		n.fault, n.said, n.lost = nil, false, false
 	}
 	n.refer(f, s)
 }

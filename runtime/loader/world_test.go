@@ -48,10 +48,11 @@ type world struct {
 
 	mu      sync.Mutex
 	log     []string
+	live    map[*string]string // what is up now: the rest of its line in log
 	faults  []Fault
 	reports []cordis.Report
 	held    map[string]string
-	reloads int
+	reloads []Reload
 	loads   map[string]int
 }
 
@@ -82,7 +83,7 @@ func (w *world) close() {
 }
 
 func makeWorld(t tb, dir string, opts Options) *world {
-	w := &world{t: t, dir: dir, env: map[string]any{}, held: map[string]string{}, loads: map[string]int{}}
+	w := &world{t: t, dir: dir, env: map[string]any{}, live: map[*string]string{}, held: map[string]string{}, loads: map[string]int{}}
 	w.c = cordis.New(cordis.Options{Report: func(r cordis.Report) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
@@ -107,10 +108,10 @@ func makeWorld(t tb, dir string, opts Options) *world {
 		return w.env[name], nil
 	}
 	w.opts = opts
-	_, err := ReloadEvent.On(w.c.Root(), func(context.Context, Reload, func(context.Context) (struct{}, error)) (struct{}, error) {
+	_, err := ReloadEvent.On(w.c.Root(), func(_ context.Context, r Reload, _ func(context.Context) (struct{}, error)) (struct{}, error) {
 		w.mu.Lock()
 		defer w.mu.Unlock()
-		w.reloads++
+		w.reloads = append(w.reloads, r)
 		return struct{}{}, nil
 	})
 	w.ok(err)
@@ -247,6 +248,17 @@ func (w *world) say(format string, args ...any) {
 	w.log = append(w.log, fmt.Sprintf(format, args...))
 }
 
+// runs notes that an activation is up, or with an empty text that it is not.
+func (w *world) runs(activation *string, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if text == "" {
+		delete(w.live, activation)
+	} else {
+		w.live[activation] = text
+	}
+}
+
 // load is the loader's view of plugin files.
 func (w *world) load(_ context.Context, path string) (Source, error) {
 	w.mu.Lock()
@@ -348,7 +360,8 @@ func (w *world) plugin(name string, lines ...string) *cordis.Plugin {
 		}
 		_, err := ctx.Effect("log", func(context.Context) (seams.Undo, error) {
 			w.say("up %s%s", up, shown(cfg))
-			return func(context.Context) error { w.say("down %s", up); return nil }, nil
+			w.runs(&up, up+shown(cfg))
+			return func(context.Context) error { w.runs(&up, ""); w.say("down %s", up); return nil }, nil
 		})
 		return err
 	}
