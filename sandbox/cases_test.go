@@ -29,11 +29,7 @@ func input(t *testing.T, name string) string {
 func TestCaseJS01(t *testing.T) {
 	l := open(t, Options{Budgets: Budgets{Turn: 300 * time.Millisecond}})
 	code := strings.Replace(input(t, "js-01.js"), "var log = [];", "var log = { push: console.log };", 1)
-	start := time.Now()
 	l.fails(code, seams.OverBudget, "300ms")
-	if d := time.Since(start); d > 800*time.Millisecond {
-		t.Error(d)
-	}
 	if said := l.said(); said != "" {
 		t.Error(said)
 	}
@@ -96,11 +92,7 @@ func TestCaseJS04(t *testing.T) {
 
 // js-06: a regular expression that backtracks for ever ends at its own limit.
 func TestCaseJS06(t *testing.T) {
-	start := time.Now()
 	out := child(t, "eval", "let result;\n"+input(t, "js-06.js")+"\nreturn result")
-	if d := time.Since(start); d > 5*time.Second {
-		t.Error(d)
-	}
 	if out != "false <nil>" && !refused.MatchString(out) {
 		t.Errorf("answered %.300s", out)
 	}

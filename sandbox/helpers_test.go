@@ -7,6 +7,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -243,3 +244,12 @@ func (l *lab) apply(text string, h Host, config any) error {
 }
 
 func compileSource(text string) compile.Source { return compile.Source{Name: "a.js", Text: text} }
+
+// bubble runs f in a bubble of synctest. Its end waits for the compiler, which
+// keeps what it has built for a moment.
+func bubble(t *testing.T, f func(*testing.T)) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Second) })
+		f(t)
+	})
+}

@@ -182,21 +182,23 @@ func (w *inner) play(code, call string, want seams.Code) {
 
 // What never ends is ended: an apply, a call, a disposer.
 func TestNeverResolves(t *testing.T) {
-	w := newWorld(t, map[string]any{"applyTimeoutMs": 500, "callTimeoutMs": 100}, func(o *cordis.Options) { o.UndoTimeout = 300 * time.Millisecond })
-	before := w.shape()
-	start := time.Now()
-	w.refused(`return { apply: () => new Promise(() => {}) }`, seams.Timeout, "500ms")
-	w.refused(`await new Promise(() => {})`, seams.Timeout, "500ms")
-	id := w.running(tool(`execute: () => new Promise(() => {})`))
-	w.fails("t", nil, seams.ToolTimeout, "100ms")
-	w.unmount(id)
-	id = w.running(`return { apply(ctx) { ctx.provide('x', 1); for (let i = 0; i < 100; i++) ctx.effect(() => () => new Promise(() => {})) } }`)
-	w.unmount(id)
-	w.reported("undoing took longer than 300ms")
-	w.same(before)
-	if d := time.Since(start); d > 10*time.Second {
-		t.Errorf("it took %v", d)
-	}
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, map[string]any{"applyTimeoutMs": 500, "callTimeoutMs": 100}, func(o *cordis.Options) { o.UndoTimeout = 300 * time.Millisecond })
+		before := w.shape()
+		start := time.Now()
+		w.refused(`return { apply: () => new Promise(() => {}) }`, seams.Timeout, "500ms")
+		w.refused(`await new Promise(() => {})`, seams.Timeout, "500ms")
+		id := w.running(tool(`execute: () => new Promise(() => {})`))
+		w.fails("t", nil, seams.ToolTimeout, "100ms")
+		w.unmount(id)
+		id = w.running(`return { apply(ctx) { ctx.provide('x', 1); for (let i = 0; i < 100; i++) ctx.effect(() => () => new Promise(() => {})) } }`)
+		w.unmount(id)
+		w.reported("undoing took longer than 300ms")
+		w.same(before)
+		if d := time.Since(start); d > 10*time.Second {
+			t.Errorf("it took %v", d)
+		}
+	})
 }
 
 // A mount that hears everything and throws, or never answers, changes nothing of

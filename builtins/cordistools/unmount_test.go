@@ -25,31 +25,33 @@ const everything = `return { name: 'everything', inject: ['tools', 'timer', 'mem
 
 // X-39, X-40
 func TestUnmount(t *testing.T) {
-	w := newWorld(t, nil)
-	before := w.shape()
-	id := w.running(everything)
-	w.ok("t", nil)
-	w.until("a tick", func() bool { return slices.Contains(w.console(), "[cordis:dyn-1] info tick") })
-	r := w.call("cordis_unmount", map[string]any{"id": id})
-	if v, _ := r.Value.(map[string]any); len(v) != 2 || v["id"] != id || v["pluginName"] != "everything" {
-		t.Errorf("%+v", r)
-	}
-	if got := r.Content.Text(); got != `Temporary Plugin dyn-1 (plugin "everything") is unmounted.` {
-		t.Error(got)
-	}
-	after := w.console()
-	if n := len(after); after[n-1] != "[cordis:dyn-1] info undone" || after[n-2] != "[cordis:dyn-1] info returned disposer" {
-		t.Errorf("the disposers have not run last first: %q", after[max(0, n-4):])
-	}
-	w.same(before)
-	w.fails("t", nil, seams.UnknownTool)
-	time.Sleep(20 * time.Millisecond)
-	if got := w.console(); len(got) != len(after) {
-		t.Errorf("something ran after the end: %q", got[len(after):])
-	}
-	if got := w.section("temporary"); len(got) != 1 || !strings.HasPrefix(got[0], "No temporary plugin is running") {
-		t.Errorf("%q", got)
-	}
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, nil)
+		before := w.shape()
+		id := w.running(everything)
+		w.ok("t", nil)
+		w.until("a tick", func() bool { return slices.Contains(w.console(), "[cordis:dyn-1] info tick") })
+		r := w.call("cordis_unmount", map[string]any{"id": id})
+		if v, _ := r.Value.(map[string]any); len(v) != 2 || v["id"] != id || v["pluginName"] != "everything" {
+			t.Errorf("%+v", r)
+		}
+		if got := r.Content.Text(); got != `Temporary Plugin dyn-1 (plugin "everything") is unmounted.` {
+			t.Error(got)
+		}
+		after := w.console()
+		if n := len(after); after[n-1] != "[cordis:dyn-1] info undone" || after[n-2] != "[cordis:dyn-1] info returned disposer" {
+			t.Errorf("the disposers have not run last first: %q", after[max(0, n-4):])
+		}
+		w.same(before)
+		w.fails("t", nil, seams.UnknownTool)
+		time.Sleep(20 * time.Millisecond)
+		if got := w.console(); len(got) != len(after) {
+			t.Errorf("something ran after the end: %q", got[len(after):])
+		}
+		if got := w.section("temporary"); len(got) != 1 || !strings.HasPrefix(got[0], "No temporary plugin is running") {
+			t.Errorf("%q", got)
+		}
+	})
 }
 
 // X-41

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"go.uber.org/goleak"
@@ -286,4 +287,13 @@ func tool(rest string) string {
 	return `return { name: 'one-tool', inject: ['tools'], apply(ctx) {
   ctx.tools.register(harness.defineTool({ name: 't', description: 'A tool.', ` + rest + ` }))
 } }`
+}
+
+// bubble runs f in a bubble of synctest. Its end waits for the compiler, which
+// keeps what it has built for a moment.
+func bubble(t *testing.T, f func(*testing.T)) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Second) })
+		f(t)
+	})
 }

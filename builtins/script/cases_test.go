@@ -27,38 +27,40 @@ module.exports = { name: inner.name, inject: [...(inner.inject ?? []), 'tools'],
 // cor-01: what a plugin registers while it is unloaded is refused; nothing of it
 // is left, and the next mount begins when the last one is gone.
 func TestCaseLateChild(t *testing.T) {
-	w := newWorld(t)
-	p := w.field("cor-01")
-	f := w.mount(p, nil)
-	_ = f.Dispose().Wait(w.Context())
-	time.Sleep(100 * time.Millisecond)
-	if n := len(w.tools.Schemas(nil)); n != 0 {
-		t.Errorf("%d tools are left", n)
-	}
-	w.emit("turn")
-	w.expect()
-	w.expectReport("INACTIVE_EFFECT")
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := w.field("cor-01")
+		f := w.mount(p, nil)
+		_ = f.Dispose().Wait(w.Context())
+		time.Sleep(100 * time.Millisecond)
+		if n := len(w.tools.Schemas(nil)); n != 0 {
+			t.Errorf("%d tools are left", n)
+		}
+		w.emit("turn")
+		w.expect()
+		w.expectReport("INACTIVE_EFFECT")
 
-	e := w.root.Entry("late")
-	first, err := e.Set(p, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := first.Settle(w.Context()); err != nil {
-		t.Fatal(err)
-	}
-	e.Unmount()
-	second, err := e.Set(p, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := second.Ready().Wait(w.Context()); err != nil {
-		t.Fatal(err)
-	}
-	_ = first.Gone().Wait(w.Context())
-	if n := len(w.tools.Schemas(nil)); n != 0 {
-		t.Errorf("%d tools are left", n)
-	}
+		e := w.root.Entry("late")
+		first, err := e.Set(p, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := first.Settle(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		e.Unmount()
+		second, err := e.Set(p, nil, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := second.Ready().Wait(w.Context()); err != nil {
+			t.Fatal(err)
+		}
+		_ = first.Gone().Wait(w.Context())
+		if n := len(w.tools.Schemas(nil)); n != 0 {
+			t.Errorf("%d tools are left", n)
+		}
+	})
 }
 
 // cor-03: a plugin waits for what it injects, says for what, and follows its

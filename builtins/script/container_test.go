@@ -504,32 +504,35 @@ try { for await (const _ of ctx.interval(1)) throw new Error('out') } catch (e) 
 		{"service", `await ctx.timer.sleep(1); ctx.timer.setTimeout(() => console.log('method'), 1); await ctx.sleep(20)`, []string{"method"}},
 	} {
 		t.Run(c.row, func(t *testing.T) {
-			t.Parallel()
-			w := newWorld(t)
-			w.js("timers.js", `module.exports = { inject: ['timer'], async apply(ctx) { `+c.apply+` } }`)
-			w.expect(c.says...)
+			bubble(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.js("timers.js", `module.exports = { inject: ['timer'], async apply(ctx) { `+c.apply+` } }`)
+				w.expect(c.says...)
+			})
 		})
 	}
 }
 
 // C-76, and no timer of a plugin fires after it was disposed.
 func TestTimersEnd(t *testing.T) {
-	w := newWorld(t)
-	f := w.js("timers.js", `module.exports = { inject: ['timer'], apply(ctx) {
-  ctx.setInterval(() => console.log('tick'), 1)
-  setInterval(() => console.log('global'), 1)
-  ctx.setTimeout(() => console.log('late'), 30)
-  ;(async () => { for await (const _ of ctx.interval(1000)) console.log('never') })().catch((e) => console.log(e.code))
-} }`)
-	for !slices.Contains(w.said(), "tick") || !slices.Contains(w.said(), "global") {
-		time.Sleep(time.Millisecond)
-	}
-	w.dispose(f)
-	said := w.said()
-	time.Sleep(50 * time.Millisecond)
-	if got := w.said(); len(got) != len(said) || slices.Contains(got, "late") {
-		t.Errorf("after dispose: %q", got[len(said):])
-	}
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		f := w.js("timers.js", `module.exports = { inject: ['timer'], apply(ctx) {
+	  ctx.setInterval(() => console.log('tick'), 1)
+	  setInterval(() => console.log('global'), 1)
+	  ctx.setTimeout(() => console.log('late'), 30)
+	  ;(async () => { for await (const _ of ctx.interval(1000)) console.log('never') })().catch((e) => console.log(e.code))
+	} }`)
+		for !slices.Contains(w.said(), "tick") || !slices.Contains(w.said(), "global") {
+			time.Sleep(time.Millisecond)
+		}
+		w.dispose(f)
+		said := w.said()
+		time.Sleep(50 * time.Millisecond)
+		if got := w.said(); len(got) != len(said) || slices.Contains(got, "late") {
+			t.Errorf("after dispose: %q", got[len(said):])
+		}
+	})
 }
 
 func TestTimerArguments(t *testing.T) {

@@ -10,6 +10,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/ouro-run/ouro/builtins/logger"
@@ -266,4 +267,13 @@ func read(t testing.TB, name string) string {
 		t.Fatal(err)
 	}
 	return string(text)
+}
+
+// bubble runs f in a bubble of synctest. Its end waits for the compiler, which
+// keeps what it has built for a moment.
+func bubble(t *testing.T, f func(*testing.T)) {
+	synctest.Test(t, func(t *testing.T) {
+		t.Cleanup(func() { time.Sleep(time.Second) })
+		f(t)
+	})
 }

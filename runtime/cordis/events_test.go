@@ -210,7 +210,7 @@ func TestScopes(t *testing.T) {
 // E2: when dispose has returned, the listener runs no more and is not inside.
 func TestNoCallAfterDispose(t *testing.T) {
 	w := newWorld(t)
-	var inside, after atomic.Int32
+	var inside, sent atomic.Int32
 	f := w.mount(plugin("p", func(ctx *cordis.Context) error {
 		_, err := ctx.On("e", func(context.Context, any, seams.Next) (any, error) {
 			inside.Add(1)
@@ -231,20 +231,26 @@ func TestNoCallAfterDispose(t *testing.T) {
 					return
 				default:
 					_, _ = w.send(seams.Emit)
+					sent.Add(1)
 				}
 			}
 		}()
 	}
-	time.Sleep(5 * time.Millisecond)
+	more := func(n int32) {
+		for until := sent.Load() + n; sent.Load() < until; {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	more(10)
 	w.dispose(f)
-	after.Add(inside.Load())
-	time.Sleep(2 * time.Millisecond)
-	after.Add(inside.Load())
+	after := inside.Load()
+	more(1000)
+	after += inside.Load()
 	close(stop)
 	for range 4 {
 		<-done
 	}
-	if after.Load() != 0 {
+	if after != 0 {
 		t.Fatal("a listener ran after dispose")
 	}
 }
