@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -14,55 +15,14 @@ import (
 )
 
 // The documented adapter of DeepSeek Harness, unchanged but for its body: it
-// declares, registers and streams, and an error on its line 17 is reported as
-// that line.
-const adapter = `import type { Context } from 'cordis'
-import Schema from 'schemastery'
-import { LlmAdapter, LlmError, CallId, attributionHeaders, type GenerateOptions, type StreamChunk } from '@deepseek-ai/dsh-llm'
-
-class MyAdapter extends LlmAdapter {
-  private apiKey: string
-
-  constructor(apiKey: string) {
-    super()
-    this.apiKey = apiKey
-  }
-
-  async *stream(options: GenerateOptions): AsyncIterable<StreamChunk> {
-    yield { type: 'block-start', index: 0, blockType: 'text' }
-    for await (const text of words(options.messages[0].content)) yield { type: 'text-delta', index: 0, text }
-    if (options.stop) {
-      throw new LlmError('stop is not supported', 'UNSUPPORTED', { status: 400 })
-    }
-    yield { type: 'block-end', index: 0, block: { type: 'tool-call', id: CallId('call-1'), name: 'bash', arguments: JSON.stringify(attributionHeaders()) } }
-    yield { type: 'finish', reason: { kind: 'stop' } }
-  }
-}
-
-async function* words(s: string) { yield* s.split(' ') }
-
-export interface Config {
-  apiKey: string
-  models: string[]
-}
-
-export const Config: Schema<Config> = Schema.object({
-  apiKey: Schema.string().required(),
-  models: Schema.array(Schema.string()).required(),
-})
-
-export const name = 'my-llm-adapter'
-export const inject = ['llm']
-
-export function apply(ctx: Context, config: Config) {
-  const adapter = new MyAdapter(config.apiKey)
-  ctx.llm.registerAdapter(config.models, adapter)
-}
-`
-
+// declares, registers and streams, and an error is reported at its own line.
 func TestAdapterOfUpstream(t *testing.T) {
 	l := open(t, Options{Attribution: map[string]string{"user-agent": "ouro/1"}, Facade: &Facade{Services: []Service{{Name: "llm", Methods: []Method{{Name: "registerAdapter", Args: []Kind{Data, Instance}}}}}}})
-	p, err := l.load("src/my-llm-adapter.ts", adapter, compile.Module)
+	text, err := os.ReadFile("../builtins/script/testdata/my-llm-adapter.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := l.load("src/my-llm-adapter.ts", string(text), compile.Module)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,24 +39,27 @@ func TestAdapterOfUpstream(t *testing.T) {
 	if fmt.Sprint(args[0]) != "[my-model-v1]" || !a.Has("stream") || a.Has("prepareCall") {
 		t.Fatal(args, a.Methods())
 	}
+	options := func(text string) map[string]any {
+		return map[string]any{"messages": []any{map[string]any{"content": []any{map[string]any{"type": "text", "text": text}}}}}
+	}
 	var got []string
-	for v, err := range a.Iterate(t.Context(), "stream", map[string]any{"messages": []any{map[string]any{"content": "hello world"}}}) {
+	for v, err := range a.Iterate(t.Context(), "stream", options("hello")) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		c := v.(map[string]any)
 		got = append(got, c["type"].(string)+fmt.Sprint(c["text"]))
 	}
-	if s := strings.Join(got, " "); s != "block-start<nil> text-deltahello text-deltaworld block-end<nil> finish<nil>" {
+	if s := strings.Join(got, ", "); !strings.HasPrefix(s, "block-start<nil>, text-deltaYou said , text-deltahello, text-delta; I am , text-deltauser-agent, block-end<nil>, ") || !strings.HasSuffix(s, ", finish<nil>") {
 		t.Error(s)
 	}
-	for _, err := range a.Iterate(t.Context(), "stream", map[string]any{"stop": []any{"x"}, "messages": []any{map[string]any{"content": ""}}}) {
-		if err != nil {
-			wantError(t, err, "UNSUPPORTED", "src/my-llm-adapter.ts:17:")
-			if thrown := (*Thrown)(nil); !errors.As(err, &thrown) || thrown.Name != "LlmError" || thrown.Data["status"] != 400.0 || strings.Contains(thrown.Stack, "ouro:") || strings.Contains(thrown.Stack, "plugin.js") {
-				t.Errorf("%+v", thrown)
-			}
-		}
+	var refused error
+	for _, err := range a.Iterate(t.Context(), "stream", options("refuse")) {
+		refused = err
+	}
+	wantError(t, refused, "QUOTA", "src/my-llm-adapter.ts:20:")
+	if thrown := (*Thrown)(nil); !errors.As(refused, &thrown) || thrown.Name != "LlmError" || thrown.Data["status"] != 429.0 || strings.Contains(thrown.Stack, "ouro:") || strings.Contains(thrown.Stack, "plugin.js") {
+		t.Errorf("%+v", thrown)
 	}
 }
 

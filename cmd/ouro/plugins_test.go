@@ -17,42 +17,6 @@ import (
 	"github.com/ouro-run/ouro/seams/llm"
 )
 
-// adapter is written in the upstream form; the error is on line 17.
-const adapter = `import Schema from 'schemastery'
-import { LlmAdapter, LlmError, CallId, attributionHeaders } from '@deepseek-ai/dsh-llm'
-import type { Context } from 'cordis'
-import type { GenerateOptions, StreamChunk } from '@deepseek-ai/dsh-llm'
-
-export interface Config { apiKey: string; models: string[] }
-
-export const Config: Schema<Config> = Schema.object({
-  apiKey: Schema.string().required(),
-  models: Schema.array(Schema.string()).required(),
-})
-
-class MyAdapter extends LlmAdapter {
-  constructor(private readonly apiKey: string) { super() }
-  async *stream(options: GenerateOptions): AsyncIterable<StreamChunk> {
-    const last = options.messages[options.messages.length - 1]
-    if (JSON.stringify(last).includes('please fail')) throw new Error('on line 17')
-    if (!attributionHeaders()['user-agent']) throw new LlmError('no attribution', 'NO_ATTRIBUTION')
-    yield { type: 'block-start', index: 0, blockType: 'text' }
-    for (const word of ['key ', this.apiKey]) yield { type: 'text-delta', index: 0, text: word }
-    yield { type: 'block-end', index: 0, block: { type: 'text', text: 'key ' + this.apiKey } }
-    yield { type: 'usage', usage: { inputTokens: 1, outputTokens: 2 } }
-    yield { type: 'finish', reason: { kind: 'stop' } }
-  }
-}
-
-export const name = 'my-llm-adapter'
-export const inject = ['llm']
-
-export function apply(ctx: Context, config: Config) {
-  const adapter = new MyAdapter(config.apiKey)
-  ctx.llm.registerAdapter(config.models, adapter)
-}
-`
-
 // The upstream layout as it stands: the agent's provider is the id of an entry,
 // its route the name of a model.
 const upstream = `- id: my-llm
@@ -75,14 +39,18 @@ const upstream = `- id: my-llm
 
 // A TypeScript adapter runs unchanged; its error is reported at its own line.
 func TestTypeScriptAdapter(t *testing.T) {
-	dir := folder(t, map[string]string{configName: upstream, "src/my-llm-adapter.ts": adapter})
+	adapter, err := os.ReadFile("../../builtins/script/testdata/my-llm-adapter.ts")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := folder(t, map[string]string{configName: upstream, "src/my-llm-adapter.ts": string(adapter)})
 	var out, errs strings.Builder
 	p := &program{stdin: strings.NewReader(""), stdout: &out, stderr: &errs, dir: dir, env: []string{"MY_API_KEY=k-1"}}
-	if code := p.main([]string{"run", "hello"}); code != 0 || out.String() != "key k-1\n" || errs.String() != "" {
+	if code := p.main([]string{"run", "talk"}); code != 0 || out.String() != "You said talk; I am user-agent\n" || !strings.HasSuffix(errs.String(), ": left 3\n") {
 		t.Fatal(code, out.String(), errs.String())
 	}
 	out.Reset()
-	if code := p.main([]string{"run", "please fail"}); code != exitFailed || !strings.Contains(errs.String(), "my-llm-adapter.ts:17:") {
+	if code := p.main([]string{"run", "throw"}); code != exitFailed || !strings.Contains(errs.String(), "my-llm-adapter.ts:17:") {
 		t.Fatal(code, out.String(), errs.String())
 	}
 	errs.Reset()

@@ -800,7 +800,11 @@ func (d *d1) empty() {
 			d.violate("EMPTY: an effect of the root is left")
 		}
 	}
-	d.c.slots.all(func(s *slot) { d.violate("EMPTY: slot %s is left", s.key.name) })
+	d.c.slots.all(func(s *slot) {
+		if s.used() || s != d.c.st.vacant {
+			d.violate("EMPTY: slot %s is left", s.key.name)
+		}
+	})
 	d.c.events.all(func(l *events) {
 		if l.name != PluginEvent.Name && l.name != StatusEvent.Name {
 			d.violate("EMPTY: listeners of %s are left", l.name)

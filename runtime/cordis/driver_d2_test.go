@@ -83,7 +83,11 @@ func (d *crowd) play() []string {
 				d.mon.note("EMPTY: %v and listeners %v are left", w.Fibers, w.Listeners)
 			}
 		})
-		d.c.slots.all(func(s *slot) { d.violate("EMPTY: slot %s is left", s.key.name) })
+		d.c.slots.all(func(s *slot) {
+			if s.used() || s != d.c.st.vacant {
+				d.violate("EMPTY: slot %s is left", s.key.name)
+			}
+		})
 		d.c.events.all(func(l *events) { d.violate("EMPTY: listeners of %s are left", l.name) })
 	} else {
 		d.abandon()

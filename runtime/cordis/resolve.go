@@ -72,13 +72,20 @@ func (st *state) unsubscribe(n *need) {
 	st.drop(s)
 }
 
-// drop forgets a slot that nobody uses. An optional need does not keep its slot,
-// so another may have its key by now.
+// drop forgets a slot that nobody uses, but for the last one: who provides a
+// service often does so again. An optional need does not keep its slot, so
+// another may have its key by now.
 func (st *state) drop(s *slot) {
-	if s.first == nil && len(s.claims) == 0 && len(s.bindings) == 0 && st.c.slots.get(s.key) == s {
-		st.c.slots.remove(s.key)
+	if s.used() || st.c.slots.get(s.key) != s {
+		return
 	}
+	if v := st.vacant; v != nil && v != s && !v.used() {
+		st.c.slots.remove(v.key)
+	}
+	st.vacant = s
 }
+
+func (s *slot) used() bool { return s.first != nil || len(s.claims)+len(s.bindings) > 0 }
 
 // shadow is the nearest ancestor that is not active, nil when all are. What a
 // fiber below it publishes is seen inside that ancestor's subtree only (N3).

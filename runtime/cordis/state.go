@@ -184,6 +184,7 @@ type state struct {
 	out                           []command
 	taint                         uint64
 	scratch                       []*binding
+	vacant                        *slot  // the last one dropped: in the table, perhaps used again
 	visits                        uint64 // fibers looked at, for scale assertions
 }
 

@@ -31,9 +31,11 @@ class MyAdapter extends LlmAdapter {
       yield { type: 'block-start', index: 0, blockType: 'text' }
       for await (const text of words) yield { type: 'text-delta', index: 0, text }
       yield { type: 'block-end', index: 0, block: { type: 'text', text: words.join('') } }
-      yield { type: 'block-start', index: 1, blockType: 'tool-call' }
-      yield { type: 'tool-call-delta', index: 1, id: CallId('call-123'), name: 'bash', argumentsDelta: '{"command":"ls"}' }
-      yield { type: 'block-end', index: 1, block: { type: 'tool-call', id: CallId('call-123'), name: 'bash', arguments: '{"command":"ls"}' } }
+      if (asked !== 'talk') {
+        yield { type: 'block-start', index: 1, blockType: 'tool-call' }
+        yield { type: 'tool-call-delta', index: 1, id: CallId('call-123'), name: 'bash', argumentsDelta: '{"command":"ls"}' }
+        yield { type: 'block-end', index: 1, block: { type: 'tool-call', id: CallId('call-123'), name: 'bash', arguments: '{"command":"ls"}' } }
+      }
       yield { type: 'usage', usage: { inputTokens: 100, outputTokens: 50 } }
       yield { type: 'finish', reason: { kind: 'stop' } }
     } finally {
