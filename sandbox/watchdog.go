@@ -105,7 +105,7 @@ func (w *watchdog) look() {
 		w.interrupt(overBudget("one turn ran for more than %v and was stopped: do less at a time, or await in between", w.limit))
 		return
 	}
-	if w.grown() && w.grownIndeed() {
+	if w.grown() && (w.grownSurely() || w.grownIndeed()) {
 		w.interrupt(overBudget("the heap grew by more than %d MiB while one turn ran: keep less in memory", w.heap>>20))
 		return
 	}
@@ -124,6 +124,16 @@ func (w *watchdog) grown() bool {
 		w.base = now
 	}
 	return now-w.base > w.heap
+}
+
+// grownSurely reports whether the heap is larger than garbage could make it: at
+// most GOGC percent of what lives. A plugin that doubles its memory again and
+// again does not wait for a collection.
+func (w *watchdog) grownSurely() bool {
+	s := [1]metrics.Sample{{Name: "/gc/gogc:percent"}}
+	metrics.Read(s[:])
+	gogc := s[0].Value.Uint64()
+	return gogc <= 1000 && heapBytes() > (w.base+w.heap)*int64(100+gogc)/100
 }
 
 // grownIndeed looks again after a collection, for the first reading counts

@@ -107,7 +107,7 @@ func define(name, execute string) string {
 // The host survives all of it: the error has the code that says what it was, it
 // is the mount's, and afterwards the container is what it was.
 func TestHostileSet(t *testing.T) {
-	w := newWorld(t, map[string]any{"applyTimeoutMs": 2000})
+	w := newWorld(t, map[string]any{"applyTimeoutMs": 2000, "vmTimeoutMs": 20000})
 	w.running(adder)
 	before := w.shape()
 	// What loops is given less time, so that the test ends; what only works hard
