@@ -3,10 +3,12 @@ package agents
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 
 	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/events"
+	"github.com/ouro-run/ouro/seams/llm"
 )
 
 // Status says whether an agent works.
@@ -21,6 +23,7 @@ const (
 // Agent is one agent with its session. [Registry] makes it.
 type Agent struct {
 	deps    *Deps
+	waits   *waits
 	scope   *seams.Scope
 	session events.Session
 	over    chan struct{} // closed when the agent is disposed
@@ -36,11 +39,12 @@ type Agent struct {
 	act     *activity // what runs now; nil while idle
 	// woken are the messages that want a turn which no running turn will give
 	// them: they came while nothing ran, or after a cancel.
-	woken   []string
-	locked  bool          // being published: nothing starts
-	driven  bool          // the driver goroutine, or maintenance, runs
-	quiet   chan struct{} // closed when driven ends; nil while it is false
-	closing bool          // being disposed: nothing starts or is sent
+	woken    []string
+	locked   bool          // being published: nothing starts
+	driven   bool          // the driver goroutine, or maintenance, runs
+	quiet    chan struct{} // closed when driven ends; nil while it is false
+	closing  bool          // being disposed: nothing starts or is sent
+	unlogged error         // why the last turn's start or end is not in the log
 
 	// The rest belongs to the driver.
 	header  []byte          // JSON of the last request/header, nil before the first of this process
@@ -207,9 +211,11 @@ func (a *Agent) Cancel(ctx context.Context, cause events.Cause, keepInbox bool) 
 // that is so now. It fails with ABORTED when ctx ends before, and with
 // WOULD_DEADLOCK when it is called by what the agent itself runs.
 func (a *Agent) WhenIdle(ctx context.Context) error {
-	if err := a.waitable(ctx); err != nil {
+	done, err := a.waitable(ctx)
+	if err != nil {
 		return err
 	}
+	defer done()
 	return a.idle(ctx)
 }
 
@@ -229,15 +235,51 @@ func (a *Agent) idle(ctx context.Context) error {
 	}
 }
 
-// waitable checks that who waits for the agent is not what it runs.
-func (a *Agent) waitable(ctx context.Context) error {
+// waitable checks that who waits for the agent is not what it runs, through
+// agents that it waits for too. Until done is called, who waits is known to.
+func (a *Agent) waitable(ctx context.Context) (done func(), err error) {
 	a.mu.Lock()
 	driven := a.driven
 	a.mu.Unlock()
-	if self, _ := From(ctx); driven && (self == a || ctx.Value(editing{a}) != nil) {
-		return seams.Errorf(seams.WouldDeadlock, "agents.whenIdle", "agent %q would wait for itself", a.ID())
+	self, child := From(ctx)
+	if driven && (ctx.Value(editing{a}) != nil || child && !a.waits.add(self, a)) {
+		return nil, seams.Errorf(seams.WouldDeadlock, "agents.whenIdle", "agent %q would wait for itself", a.ID())
 	}
-	return nil
+	return func() {
+		if driven && child {
+			a.waits.drop(self, a)
+		}
+	}, nil
+}
+
+// waits is which agents of a registry wait for which.
+type waits struct {
+	mu sync.Mutex
+	of map[*Agent][]*Agent
+}
+
+// add notes that a waits for b, unless b waits for a.
+func (w *waits) add(a, b *Agent) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.lead(b, a) {
+		return false
+	}
+	w.of[a] = append(w.of[a], b)
+	return true
+}
+
+func (w *waits) lead(from, to *Agent) bool {
+	return from == to || slices.ContainsFunc(w.of[from], func(n *Agent) bool { return w.lead(n, to) })
+}
+
+func (w *waits) drop(a, b *Agent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	i := slices.Index(w.of[a], b)
+	if w.of[a] = slices.Delete(w.of[a], i, i+1); len(w.of[a]) == 0 {
+		delete(w.of, a)
+	}
 }
 
 // RunMaintenance runs task while the agent is idle and keeps turns from
@@ -274,12 +316,14 @@ func (a *Agent) RunMaintenance(ctx context.Context, task func(context.Context) e
 
 // Dispose ends the agent: what runs is cancelled and waited for, what its Setup
 // made is undone, and its session is closed. Idempotent; every call returns
-// when the agent is gone, or with ctx's error, or with WOULD_DEADLOCK from
-// within what the agent runs.
+// when the agent is gone; callers but the first also when their ctx ends, with
+// its error. WOULD_DEADLOCK from within what the agent runs.
 func (a *Agent) Dispose(ctx context.Context) error {
-	if err := a.waitable(ctx); err != nil {
+	done, err := a.waitable(ctx)
+	if err != nil {
 		return err
 	}
+	defer done()
 	a.mu.Lock()
 	undo := a.undo
 	a.mu.Unlock()
@@ -302,6 +346,14 @@ func (a *Agent) restore() error {
 			if err != nil {
 				return seams.Errorf(seams.InvalidEvent, "agents.restore", "event %d of session %q: %w", e.Seq, a.ID(), err)
 			}
+		case events.AssistantChunk.Name:
+			c, err := events.AssistantChunk.Decode(e)
+			if err != nil {
+				return err
+			}
+			if u, ok := c.Chunk.(llm.Usage); ok {
+				a.spent.add(u.Usage, a.options.Price)
+			}
 		case events.AssistantMessage.Name:
 			r, err := events.AssistantMessage.Decode(e)
 			if err != nil {
@@ -309,9 +361,6 @@ func (a *Agent) restore() error {
 			}
 			for _, c := range r.Message.Content.ToolCalls() {
 				a.callIDs[c.ID] = true
-			}
-			if r.Usage != nil {
-				a.spent.add(*r.Usage, a.options.Price)
 			}
 		}
 	}

@@ -128,9 +128,12 @@ func (b *batch) launch(ctx context.Context, c call, args any, seq int) {
 				judged()
 				return b.session.Flush(ctx)
 			},
-			BeforePost: func() {
+			BeforePost: func(ctx context.Context) {
 				if before != nil {
-					<-before.done
+					select {
+					case <-before.done:
+					case <-ctx.Done():
+					}
 				}
 			},
 		})

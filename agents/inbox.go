@@ -78,7 +78,8 @@ func (a *Agent) Steer(ctx context.Context, m llm.Message) error {
 }
 
 // Inject adds messages to the next step there is, without waking the agent. It
-// fails as Followup does.
+// fails as Followup does, but as long as a disposed agent's session is being
+// closed with SESSION_NOT_LIVE.
 func (a *Agent) Inject(ctx context.Context, ms ...llm.Message) error {
 	return a.send(ctx, events.NextStep, false, ms...)
 }

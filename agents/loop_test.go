@@ -214,7 +214,8 @@ func TestMaxTokens(t *testing.T) {
 	if lastEnd(t, a).Kind != events.MaxTokens || r.Subtype != agents.Limit || r.Error.Code != seams.MaxTokensReached || r.NumSteps != 2 {
 		t.Errorf("%+v", r)
 	}
-	same(t, "history", shapes(a.Session().Messages()), []string{"user: x", "assistant: so far", "user: go on", "assistant: rest"})
+	same(t, "history", shapes(a.Session().Messages()), []string{"user: x", "assistant: so far",
+		"user: Your reply was cut off at its output limit; tool calls in it were not run.", "user: go on", "assistant: rest"})
 	if r := ask(t, a, "y"); r.Subtype != agents.Success {
 		t.Errorf("next turn: %+v", r)
 	}

@@ -44,11 +44,12 @@ type Deps struct {
 type Registry struct {
 	deps   Deps
 	agents *seams.Registry[*Agent]
+	waits  waits
 }
 
 // New makes a registry.
 func New(d Deps) *Registry {
-	return &Registry{d, seams.NewRegistry[*Agent]("agent", d.Stamp)}
+	return &Registry{deps: d, agents: seams.NewRegistry[*Agent]("agent", d.Stamp), waits: waits{of: map[*Agent][]*Agent{}}}
 }
 
 // Spec describes an agent to be made.
@@ -108,7 +109,7 @@ func (r *Registry) make(ctx context.Context, o seams.Owner, s Spec, source Start
 	}
 	id := s.Header.ID
 	a := &Agent{
-		deps: &r.deps, scope: seams.NewScope("agent "+id, o.Scope()), over: make(chan struct{}),
+		deps: &r.deps, waits: &r.waits, scope: seams.NewScope("agent "+id, o.Scope()), over: make(chan struct{}),
 		editor: make(chan struct{}, 1), options: opts, edits: 1, locked: true, callIDs: map[string]bool{},
 	}
 	a.undo = func(context.Context) error { return a.busy("dispose") }
@@ -185,7 +186,12 @@ func (p *publication) publish(ctx context.Context, source StartSource) error {
 	if err := p.session.Announce(ctx); err != nil {
 		return err
 	}
-	p.announced = true
+	p.mu.Lock()
+	p.announced = !p.closing
+	p.mu.Unlock()
+	if !p.announced {
+		return p.gone("publish")
+	}
 	ctx = context.WithValue(ctx, agentKey{}, p.Agent)
 	if _, err := Created.Dispatch(ctx, p.deps.Bus, p.scope, Notice{p.Agent}, nil); err != nil {
 		return err
@@ -227,7 +233,10 @@ func (p *publication) unwind(ctx context.Context) error {
 	if p.unset != nil {
 		err = p.unset(ctx)
 	}
-	if p.announced {
+	p.mu.Lock()
+	announced := p.announced
+	p.mu.Unlock()
+	if announced {
 		notify(ctx, p.Agent, Disposed, Notice{p.Agent})
 	}
 	_ = p.entry.Rename() // nobody finds it any more; it has no name if it never was found

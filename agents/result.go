@@ -47,14 +47,15 @@ type ResultError struct {
 // Run sends a message that gets a turn of its own and returns when the agent is
 // idle again, with what the log says of the time between. When ctx ends before
 // that, the agent is cancelled and waited for: run by what another agent runs,
-// its parent has cancelled it.
+// its parent has cancelled it. A message that was not sent cancels nothing.
 func (a *Agent) Run(ctx context.Context, m llm.Message) Result {
 	began, from := time.Now(), a.session.Len()
 	err := a.Followup(ctx, m)
-	if err == nil {
+	sent := err == nil
+	if sent {
 		err = a.WhenIdle(ctx)
 	}
-	if ctx.Err() != nil {
+	if sent && ctx.Err() != nil {
 		cause := events.Cause{Kind: events.ByUser}
 		if _, child := From(ctx); child {
 			cause.Kind = events.ByParent
@@ -69,9 +70,18 @@ func (a *Agent) Run(ctx context.Context, m llm.Message) Result {
 			err = nil // the agent was disposed when it had become idle; closing flushed
 		}
 	}
-	r := Summarize(a.ID(), a.session.Events(from))
+	if err == nil {
+		a.mu.Lock()
+		err = a.unlogged
+		a.mu.Unlock()
+	}
+	var log []events.Event
+	if sent {
+		log = a.session.Events(from)
+	}
+	r := Summarize(a.ID(), log)
 	switch {
-	case err != nil && r.Subtype != Cancelled:
+	case err != nil && r.Subtype != Cancelled && (sent || ctx.Err() == nil):
 		r.fail(Errored, llm.FailureOf(err))
 	case ctx.Err() != nil && r.NumTurns == 0:
 		r.fail(Cancelled, aborted(events.ByUser))
@@ -93,12 +103,15 @@ func Summarize(session string, log []events.Event) Result {
 		switch e.Type {
 		case events.StepStart.Name:
 			r.NumSteps++
+		case events.AssistantChunk.Name:
+			if c, err := events.AssistantChunk.Decode(e); err == nil {
+				if u, ok := c.Chunk.(llm.Usage); ok {
+					r.Usage = r.Usage.Add(u.Usage)
+				}
+			}
 		case events.AssistantMessage.Name:
 			if reply, err := events.AssistantMessage.Decode(e); err == nil {
 				r.Text = reply.Message.Content.Text()
-				if reply.Usage != nil {
-					r.Usage = r.Usage.Add(*reply.Usage)
-				}
 			}
 		case events.InboxSpliced.Name:
 			if s, err := events.InboxSpliced.Decode(e); err == nil && s.Outcome != "" && r.NumTurns == 0 {

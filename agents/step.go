@@ -24,7 +24,8 @@ type step struct {
 	edits    int // the count of settings that opts is the last of
 	n        int
 	prompt   Assembly
-	snapshot string // id of the runtime context among the proposed messages
+	over     *llm.Failure // the limit that ended its requests
+	snapshot string       // id of the runtime context among the proposed messages
 }
 
 // outcome is what a step leaves to its turn.
@@ -93,9 +94,15 @@ func (s *step) run(ctx context.Context, messages []llm.Message) (out outcome, er
 	}
 	r, err := s.ask(ctx)
 	if err != nil || r == nil {
+		out.over = s.over
 		return out, err
 	}
-	out.truncated = r.finish == llm.MaxTokens
+	if out.truncated = r.finish == llm.MaxTokens; out.truncated {
+		cut := notice("Your reply was cut off at its output limit; tool calls in it were not run.")
+		if err := s.log(events.UserMessage.New(events.Message{Message: cut})); err != nil {
+			return out, err
+		}
+	}
 	if len(r.calls) == 0 {
 		return out, nil
 	}
@@ -137,6 +144,9 @@ func (s *step) ask(ctx context.Context) (*reply, error) {
 		s.contain(ctx, err)
 		if ctx.Err() != nil || err != nil || recovery.Kind != Retry {
 			return nil, &llm.Error{Failure: *a.failure}
+		}
+		if s.over = s.opts.Limits.reached(0, s.spent); s.over != nil {
+			return nil, nil
 		}
 	}
 }
@@ -368,7 +378,7 @@ func (s *step) message(a *attempt, content llm.Content, replay *llm.ReplayState,
 	return events.AssistantMessage.New(r).Citing(a.chunks...)
 }
 
-var foreign = regexp.MustCompile(`[^A-Za-z0-9_.-]`)
+var foreign = regexp.MustCompile(`[^A-Za-z0-9_-]`)
 
 // acceptableName is the name under which a call is sent back to the model.
 func acceptableName(name string) string {

@@ -23,7 +23,7 @@ func (a *Agent) turn(act *activity) (normal bool) {
 	}
 	t := &turn{Agent: a, act: act, n: a.session.State().Turn + 1}
 	if err := t.log(events.TurnStart.New(events.Turn{Turn: t.n})); err != nil {
-		t.failed(llm.FailureOf(err))
+		t.lost(err)
 		return false
 	}
 	end, normal := t.run(act.ctx)
@@ -34,11 +34,8 @@ func (a *Agent) turn(act *activity) (normal bool) {
 	if err == nil {
 		err = a.session.Flush(context.WithoutCancel(act.ctx))
 	}
-	if err != nil {
-		t.failed(llm.FailureOf(err))
-		return false
-	}
-	return normal
+	t.lost(err)
+	return normal && err == nil
 }
 
 // run takes the turn from its start to why it ends. normal is false when what
@@ -107,6 +104,16 @@ func (t *turn) log(d events.Draft) error {
 
 func (t *turn) append(d events.Draft) (events.Event, error) {
 	return t.session.Append(context.WithoutCancel(t.act.ctx), d)
+}
+
+// lost notes that the turn's start or end could not be logged.
+func (t *turn) lost(err error) {
+	t.mu.Lock()
+	t.unlogged = err
+	t.mu.Unlock()
+	if err != nil {
+		t.failed(llm.FailureOf(err))
+	}
 }
 
 func (t *turn) failed(f llm.Failure) {

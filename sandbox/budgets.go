@@ -86,13 +86,19 @@ type perMinute struct {
 	used  int64
 }
 
-// add reports whether n more fit.
-func (p *perMinute) add(n, limit int64) bool {
+// left is what of the limit is not used.
+func (p *perMinute) left(limit int64) int64 {
 	if now := time.Now(); now.Sub(p.began) >= time.Minute {
 		p.began, p.used = now, 0
 	}
+	return limit - p.used
+}
+
+// add reports whether n more fit.
+func (p *perMinute) add(n, limit int64) bool {
+	fits := p.left(limit) >= n
 	p.used += n
-	return p.used <= limit
+	return fits
 }
 
 func overBudget(format string, args ...any) error {

@@ -122,19 +122,7 @@ func (r *Realm) readCause(v goja.Value, depth int) *Thrown {
 	if name, ok := strings.CutSuffix(t.Message, " is not defined"); ok && t.Name == "ReferenceError" && undefined[name] != "" {
 		t.Message += ": " + undefined[name]
 	}
-	for _, key := range o.Keys() {
-		switch key {
-		case "name", "message", "code", "stack", "cause", "errors":
-			continue
-		}
-		rd := reader{r: r}
-		if data, err := rd.protected(o.Get(key)); err == nil && data != nil {
-			if t.Data == nil {
-				t.Data = map[string]any{}
-			}
-			t.Data[key] = data
-		}
-	}
+	t.Data = (&reader{r: r, above: []*goja.Object{o}}).facts(o)
 	if cause := o.Get("cause"); cause != nil && !goja.IsUndefined(cause) && !goja.IsNull(cause) && depth < maxCauses {
 		t.Cause = r.readCause(cause, depth+1)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"runtime"
 	"strings"
 
 	"github.com/dop251/goja"
@@ -119,6 +120,8 @@ func (r *Realm) transfer(b *body) (goja.Value, error) {
 		headers.Set(strings.ToLower(k), strings.Join(v, ", "))
 	}
 	o := r.vm.NewObject()
+	// A response that nobody reads is closed when it is garbage.
+	runtime.AddCleanup(o, r.drop, b.open)
 	o.Set("status", b.resp.Status)
 	o.Set("statusText", b.resp.StatusText)
 	o.Set("url", b.resp.URL)

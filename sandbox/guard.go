@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"math"
+	"strings"
 
 	"github.com/dop251/goja"
 )
@@ -83,12 +84,12 @@ func (e *engine) guard(typed goja.Callable) {
 
 	objects := func(c goja.FunctionCall) {
 		for _, a := range c.Arguments {
-			if o, isObject := a.(*goja.Object); isObject && o.ExportType() != proxyType {
-				n := 0.0
-				vm.Try(func() { n = length(o) }) // the length of TypedArray.prototype throws
-				if n > capItems {
-					e.over("object size")
-				}
+			// Of any other object length is a member like others.
+			if o, isObject := a.(*goja.Object); isObject && (o.ClassName() == "Array" || binary[o.ExportType()]) && length(o) > capItems {
+				e.over("object size")
+			}
+			if s, isText := a.(goja.String); isText && s.Length() > capItems {
+				e.over("object size")
 			}
 		}
 	}
@@ -113,8 +114,14 @@ func (e *engine) guard(typed goja.Callable) {
 		}
 	}, "padStart", "padEnd")
 	e.bound(str, func(c goja.FunctionCall) {
-		n := textLength(c.This)
-		if s, ok := c.Argument(1).(goja.String); n > capText/4 || ok && n*float64(s.Length()) > capText {
+		n, made := textLength(c.This), 0.0
+		if with := c.Argument(1); len(c.Arguments) > 1 && !callable(with) {
+			c.Arguments[1] = with.ToString() // read once
+			s := c.Arguments[1].String()
+			around := strings.Count(s, "$`") + strings.Count(s, "$'") // each holds the rest of the text
+			made = n * (float64(len(s)) + n*float64(around))
+		}
+		if n > capText/4 || made > capText {
 			e.over("string length")
 		}
 	}, "replace", "replaceAll")
@@ -122,7 +129,17 @@ func (e *engine) guard(typed goja.Callable) {
 		if textLength(c.This) > 2*capItems {
 			e.over("string length")
 		}
-	}, "concat", "match", "matchAll", "normalize", "search", "split")
+	}, "match", "matchAll", "normalize", "search", "split")
+
+	e.bound(str, func(c goja.FunctionCall) {
+		n := textLength(c.This)
+		for _, a := range c.Arguments {
+			n += textLength(a)
+		}
+		if n > capText {
+			e.over("string length")
+		}
+	}, "concat")
 
 	e.bound(get("BigInt"), func(c goja.FunctionCall) {
 		if c.Argument(0).ToFloat() > 1e6 {

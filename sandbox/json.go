@@ -42,9 +42,10 @@ func (e *engine) rangeError(msg string) goja.Value {
 }
 
 type jsonParser struct {
-	e  *engine
-	s  string
-	at int
+	e     *engine
+	s     string
+	at    int
+	nodes int
 }
 
 func (p *jsonParser) fail() {
@@ -94,6 +95,9 @@ func (p *jsonParser) word(w string, v goja.Value) goja.Value {
 }
 
 func (p *jsonParser) value(depth int) goja.Value {
+	if p.nodes++; p.nodes > maxJSONNodes {
+		panic(p.e.rangeError("the JSON text has too many parts for plugins"))
+	}
 	if depth > maxJSONDepth {
 		panic(p.e.rangeError("JSON nested too deeply for plugins"))
 	}
@@ -275,11 +279,21 @@ func (p *jsonParser) escape() uint16 {
 // ever: shared structure that unfolds, or great depth. It counts every way to
 // a part, as stringify does.
 func (e *engine) measure(v goja.Value) {
-	nodes := 0
+	nodes, text := 0, 0
 	var walk func(v goja.Value, depth int)
 	walk = func(v goja.Value, depth int) {
+		if s, ok := v.(goja.String); ok {
+			text += s.Length()
+		}
+		if text > capText {
+			panic(e.rangeError("the value exceeds the limit of plugins for JSON text"))
+		}
 		o, ok := v.(*goja.Object)
 		if !ok {
+			return
+		}
+		if toJSON, ok := goja.AssertFunction(nonNil(o.Get("toJSON"))); ok {
+			walk(e.must(toJSON(o)), depth+1)
 			return
 		}
 		if nodes++; nodes > maxJSONNodes || depth > maxJSONDepth {

@@ -244,15 +244,35 @@ func (rd *reader) function(o *goja.Object) (any, error) {
 
 // fault makes an Error a map of its facts.
 func (rd *reader) fault(o *goja.Object) (any, error) {
-	t := rd.r.readThrown(o)
-	out := map[string]any{"name": t.Name, "message": t.Message}
-	for k, v := range t.Data {
-		out[k] = v
+	out := rd.facts(o)
+	if out == nil {
+		out = map[string]any{}
 	}
-	if t.Code != "" {
-		out["code"] = t.Code
+	out["name"], out["message"] = cut(text(o.Get("name"))), rd.r.relocate(cut(text(o.Get("message"))))
+	if code := cut(text(o.Get("code"))); code != "" {
+		out["code"] = code
 	}
-	return out, rd.count(len(t.Message))
+	return out, rd.count(len(out["message"].(string)))
+}
+
+// facts are an error's own members that are data; it may contain itself.
+func (rd *reader) facts(o *goja.Object) (out map[string]any) {
+	for _, key := range o.Keys() {
+		switch key {
+		case "name", "message", "code", "stack", "cause", "errors":
+			continue
+		}
+		at, above := len(rd.path), len(rd.above)
+		v, err := rd.member("."+key, len(key), o.Get(key))
+		rd.path, rd.above = rd.path[:at], rd.above[:above]
+		if err == nil && v != nil {
+			if out == nil {
+				out = map[string]any{}
+			}
+			out[key] = v
+		}
+	}
+	return out
 }
 
 var (

@@ -163,12 +163,16 @@ func (r *Realm) Close(grace time.Duration) error {
 		return seams.Errorf(seams.Stuck, r.options.Name, "the realm did not end within %v: a native operation or a host call holds it", grace)
 	}
 	r.release.Do(func() {
-		for o := range r.open {
+		r.mu.Lock()
+		left := r.open
+		r.open = nil
+		r.mu.Unlock()
+		for o := range left {
 			o.close()
 		}
 		r.timers.stop()
 		// Handles that somebody keeps must not keep the VM (pitfall 10).
-		r.open, r.engine, r.handles, r.rejected, r.frame, r.timers, r.programs, r.context, r.dog.vm = nil, nil, nil, nil, nil, timers{}, nil, nil, nil
+		r.engine, r.handles, r.rejected, r.frame, r.timers, r.programs, r.context, r.dog.vm = nil, nil, nil, nil, timers{}, nil, nil, nil
 	})
 	return nil
 }

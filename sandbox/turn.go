@@ -59,7 +59,7 @@ func (r *Realm) work() {
 
 // turn runs one job under the watchdog, then reports what it left unhandled.
 func (r *Realm) turn(j job) {
-	r.dog.begin(min(r.budgets.Turn, r.budgets.Minute-time.Duration(r.minute.used)))
+	r.dog.begin(min(r.budgets.Turn, time.Duration(r.minute.left(int64(r.budgets.Minute)))))
 	err := r.contain(j)
 	if err == nil {
 		err = r.contain(r.settleTurn)
@@ -190,6 +190,13 @@ func (r *Realm) call(ctx context.Context, en entry) (any, error) {
 		return nil, aborted(ctx)
 	}
 	ch := make(chan outcome, 1)
+	read := func(settled goja.Value) (v any, err error) {
+		err = r.protect(func() error { v, err = en.read(settled); return err })
+		if fatal(err) {
+			panic(err)
+		}
+		return v, r.coded(err)
+	}
 	settle := func(v any, err error) {
 		r.lookAgain()
 		if en.last {
@@ -207,7 +214,7 @@ func (r *Realm) call(ctx context.Context, en entry) (any, error) {
 			if err != nil {
 				return err
 			}
-			return r.await(v, func(v goja.Value) { settle(en.read(v)) }, func(err error) { settle(nil, err) })
+			return r.await(v, func(v goja.Value) { settle(read(v)) }, func(err error) { settle(nil, err) })
 		})
 		if err == nil || fatal(err) {
 			return err

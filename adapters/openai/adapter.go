@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io"
 	"net/http"
 	"net/url"
 	"slices"
@@ -117,7 +118,7 @@ func New(cfg Config) (*Adapter, error) {
 	for name, value := range cfg.Identity.Headers() {
 		a.header.Set(name, value)
 	}
-	a.client = &http.Client{Transport: &http.Transport{
+	a.client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &http.Transport{
 		Proxy:               http.ProxyFromEnvironment,
 		ForceAttemptHTTP2:   true,
 		MaxIdleConnsPerHost: 8,
@@ -160,6 +161,9 @@ func (a *Adapter) ResolveModel(_ context.Context, route, model string) (llm.Mode
 
 func described(m llm.ModelInfo, route string) llm.ModelInfo {
 	m.Provider = route
+	if m.InputModalities == nil {
+		m.InputModalities = []string{"text"} // what encode can write
+	}
 	if m.Name == "" {
 		m.Name = m.ID
 	}
@@ -190,7 +194,7 @@ func (a *Adapter) Stream(ctx context.Context, req llm.Request) llm.Stream {
 			return
 		}
 		t := &translator{emit: yield, a: a, toolsOffered: len(req.Tools) > 0}
-		if err := a.read(resp, idle, t); err != nil {
+		if err := a.read(resp, idle, t, func() { cancel(errTimeout) }); err != nil {
 			t.fail(a.connectionFailure(ctx, run, err))
 		}
 	}
@@ -209,12 +213,13 @@ func (a *Adapter) send(ctx context.Context, cancel context.CancelCauseFunc, body
 }
 
 // read translates the events of the body until the reply is complete.
-func (a *Adapter) read(resp *http.Response, idle *sse.IdleReader, t *translator) error {
+func (a *Adapter) read(resp *http.Response, idle io.Reader, t *translator, expired func()) error {
 	body, err := a.eventStream(resp, idle)
 	if err != nil {
 		return err
 	}
 	events := sse.NewReader(body, a.cfg.MaxEventBytes)
+	var trailer *time.Timer
 	for !t.done() {
 		ev, err := events.Next()
 		if err != nil {
@@ -223,8 +228,9 @@ func (a *Adapter) read(resp *http.Response, idle *sse.IdleReader, t *translator)
 		if err := t.event(ev); err != nil {
 			return err
 		}
-		if t.reason != "" {
-			idle.SetLimit(min(a.cfg.IdleTimeout, trailerWait))
+		if t.reason != "" && trailer == nil {
+			trailer = time.AfterFunc(min(a.cfg.IdleTimeout, trailerWait), expired)
+			defer trailer.Stop()
 		}
 	}
 	if t.left {

@@ -72,11 +72,12 @@ func TestHeaders(t *testing.T) {
 
 func TestCatalogue(t *testing.T) {
 	a := newAdapter(t, Config{Models: []llm.ModelInfo{{ID: "m", ContextWindow: 9}, {ID: "n", Name: "N"}}})
+	text := []string{"text"}
 	list, err := a.ListModels(t.Context(), "r")
-	if err != nil || !reflect.DeepEqual(list, []llm.ModelInfo{{Provider: "r", ID: "m", Name: "m", ContextWindow: 9}, {Provider: "r", ID: "n", Name: "N"}}) {
+	if err != nil || !reflect.DeepEqual(list, []llm.ModelInfo{{Provider: "r", ID: "m", Name: "m", ContextWindow: 9, InputModalities: text}, {Provider: "r", ID: "n", Name: "N", InputModalities: text}}) {
 		t.Errorf("%+v %v", list, err)
 	}
-	for model, want := range map[string]llm.ModelInfo{"m": list[0], "x": {Provider: "r", ID: "x", Name: "x"}} {
+	for model, want := range map[string]llm.ModelInfo{"m": list[0], "x": {Provider: "r", ID: "x", Name: "x", InputModalities: text}} {
 		if got, err := a.ResolveModel(t.Context(), "r", model); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("%+v %v", got, err)
 		}

@@ -160,25 +160,20 @@ func (r *Reader) fill() {
 // Idle returns a reader of src that calls expired when one Read has waited for
 // longer than limit. Time between reads does not count: a slow consumer is no
 // silent peer. expired must make the pending Read return.
-func Idle(src io.Reader, limit time.Duration, expired func()) *IdleReader {
+func Idle(src io.Reader, limit time.Duration, expired func()) io.Reader {
 	t := time.AfterFunc(1<<62, expired)
 	t.Stop()
-	return &IdleReader{src, t, limit}
+	return &idleReader{src, t, limit}
 }
 
-// IdleReader is a reader with a limit on how long one read may wait.
-type IdleReader struct {
+type idleReader struct {
 	src   io.Reader
 	timer *time.Timer
 	limit time.Duration
 }
 
-// Read reads from the source under the limit.
-func (r *IdleReader) Read(p []byte) (int, error) {
+func (r *idleReader) Read(p []byte) (int, error) {
 	r.timer.Reset(r.limit)
 	defer r.timer.Stop()
 	return r.src.Read(p)
 }
-
-// SetLimit changes the limit from the next Read on.
-func (r *IdleReader) SetLimit(d time.Duration) { r.limit = d }

@@ -268,17 +268,19 @@ func TestHostile(t *testing.T) {
 
 // An apply that never settles is cut off, and undone.
 func TestApplyNeverSettles(t *testing.T) {
-	w := newWorld(t)
-	p := w.file("never.js", `module.exports = async (ctx) => { ctx.effect(() => () => console.log('undone')); await new Promise(() => {}) }`)
-	p.ApplyTimeout = 30 * time.Millisecond
-	f, err := w.root.Plugin(p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Settle(w.Context()); err == nil {
-		t.Error("no error")
-	}
-	w.expect("undone")
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t)
+		p := w.file("never.js", `module.exports = async (ctx) => { ctx.effect(() => () => console.log('undone')); await new Promise(() => {}) }`)
+		p.ApplyTimeout = 30 * time.Millisecond
+		f, err := w.root.Plugin(p, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Settle(w.Context()); err == nil {
+			t.Error("no error")
+		}
+		w.expect("undone")
+	})
 }
 
 // A plugin whose realm dies later is disposed, and the cause reported, coded and

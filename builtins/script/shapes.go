@@ -101,7 +101,7 @@ var shapes = []Shape{
 	{"TokenUsage", "interface TokenUsage { inputTokens: number; outputTokens: number; cacheReadTokens?: number; cacheWriteTokens?: number; reasoningTokens?: number }"},
 	{"ToolCall", "interface ToolCall { name: string; arguments?: any; signal?: AbortSignal }"},
 	{"ToolDefinition", `interface ToolDefinition {
-  name: string // 1 to 64 letters, digits, '_', '-' or '.'
+  name: string // 1 to 64 letters, digits, '_' or '-'
   description: string
   parameters?: Parameters
   output?: { schema?: any; render?(args: any, value: any): ContentBlock[] } // without it the value is shown as text or JSON

@@ -95,6 +95,7 @@ func (p *program) command(args []string) int {
 			defer cancel(nil)
 			signals := make(chan os.Signal, 1)
 			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
+			defer close(signals) // after Stop: nothing is sent any more
 			defer signal.Stop(signals)
 			go func() {
 				if s, ok := <-signals; ok {
@@ -102,7 +103,6 @@ func (p *program) command(args []string) int {
 					cancel(signalled{s.(syscall.Signal)})
 				}
 			}()
-			defer close(signals)
 			return c.run(ctx, p, args[1:])
 		}
 	}
@@ -157,12 +157,26 @@ func parse(fs *flag.FlagSet, args []string) (rest []string, code int, done bool)
 
 // fail prints an error and answers its exit code.
 func (p *program) fail(err error) int {
-	var s signalled
-	if errors.As(err, &s) {
-		return exitSignal + int(s.sig)
+	code, cut := interrupted(err)
+	if !cut {
+		code = exitOf(seams.CodeOf(err), exitUsage)
 	}
-	p.complain(err.Error(), seams.CodeOf(err))
-	return exitOf(seams.CodeOf(err), exitUsage)
+	if code < exitSignal {
+		p.complain(err.Error(), seams.CodeOf(err))
+	}
+	return code
+}
+
+// interrupted is the exit code of what a signal or --timeout has ended.
+func interrupted(err error) (code int, ok bool) {
+	var s signalled
+	switch {
+	case errors.As(err, &s):
+		return exitSignal + int(s.sig), true
+	case errors.Is(err, errTimeout):
+		return exitTimeout, true
+	}
+	return 0, false
 }
 
 // complain prints what went wrong, its code once, and where to read on.

@@ -85,8 +85,8 @@ func run(ctx context.Context, p *program, args []string) int {
 	if cerr != nil {
 		fmt.Fprintln(p.stderr, "ouro: stopping:", cerr)
 	}
-	if result.Subtype == agents.Cancelled {
-		result.Error.Message = "the run was cancelled: " + context.Cause(ctx).Error()
+	if cause := context.Cause(ctx); cause != nil && result.Subtype == agents.Cancelled {
+		result.Error.Message = "the run was cancelled: " + cause.Error()
 	}
 	return o.result(result, exitCode(ctx, result))
 }
@@ -216,12 +216,10 @@ func (p *program) piped(ctx context.Context, need bool) (string, error) {
 
 // exitCode is the code of a finished run.
 func exitCode(ctx context.Context, r agents.Result) int {
-	var s signalled
-	switch cause := context.Cause(ctx); {
-	case errors.As(cause, &s):
-		return exitSignal + int(s.sig)
-	case errors.Is(cause, errTimeout):
-		return exitTimeout
+	if code, ok := interrupted(context.Cause(ctx)); ok && r.Subtype == agents.Cancelled {
+		return code
+	}
+	switch {
 	case r.Subtype == agents.Limit:
 		return exitLimit
 	case r.IsError:
@@ -298,12 +296,17 @@ func brief(s string, n int) string {
 
 // refuse ends a run that could not begin.
 func (o *output) refuse(err error) int {
-	code := exitOf(seams.CodeOf(err), exitUsage)
 	if o.format == "text" {
 		return o.p.fail(err)
 	}
 	r := agents.Result{Type: "result", Subtype: agents.Errored, IsError: true,
 		Error: &agents.ResultError{Code: seams.CodeOf(err), Message: err.Error()}}
+	code, cut := interrupted(err)
+	if cut {
+		r.Subtype, r.Error.Code = agents.Cancelled, seams.Aborted
+	} else {
+		code = exitOf(seams.CodeOf(err), exitUsage)
+	}
 	_ = o.enc.Encode(r)
 	return code
 }

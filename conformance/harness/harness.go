@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 
 	"github.com/ouro-run/ouro/seams"
 )
@@ -142,14 +143,22 @@ func (o *Owner) Effect(label string, setup func(context.Context) (seams.Undo, er
 	if err != nil {
 		return nil, err
 	}
-	var done sync.Once
-	once := func(ctx context.Context) (err error) {
-		done.Do(func() { err = undo(ctx) })
-		return
+	var begun atomic.Bool
+	once := func(ctx context.Context) error {
+		if begun.Swap(true) {
+			return nil
+		}
+		return undo(ctx)
 	}
 	o.mu.Lock()
-	o.undos = append(o.undos, once)
+	closed := o.closed
+	if !closed {
+		o.undos = append(o.undos, once)
+	}
 	o.mu.Unlock()
+	if closed {
+		return nil, errors.Join(seams.Errorf(seams.InactiveEffect, label, "%s is closed", o.name), once(context.Background()))
+	}
 	return once, nil
 }
 

@@ -27,6 +27,7 @@ const (
 	ruleNothing    = "S15"
 	ruleNoSecret   = "S16"
 	ruleRepeatable = "S17"
+	ruleLazy       = "S18"
 )
 
 // Rules returns all laws.
@@ -58,5 +59,6 @@ func Rules() []Rule {
 		{ruleNothing, "nothing is left running after the last stream"},
 		{ruleNoSecret, "no failure tells a secret"},
 		{ruleRepeatable, "a request can be sent again, and by several readers at once"},
+		{ruleLazy, "nothing is sent before a stream is ranged over"},
 	}
 }

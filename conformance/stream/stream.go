@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"runtime"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/ouro-run/ouro/seams"
@@ -27,6 +28,9 @@ type Subject struct {
 	Cases []Case
 	// Refused are requests the adapter cannot represent.
 	Refused []llm.Request
+	// Stalled are requests that the service begins to answer, or not even that,
+	// and then says nothing while the connection stays open.
+	Stalled []llm.Request
 	// Secrets must stand in no failure: keys, header values.
 	Secrets []string
 	// Sent counts the requests the service has received; nil if nobody counts.
@@ -90,6 +94,10 @@ func Check(ctx context.Context, s Subject) []Finding {
 	for _, k := range s.Cases {
 		c.checkCase(k)
 	}
+	for i, r := range s.Stalled {
+		name := fmt.Sprintf("stalled %d", i+1)
+		c.judgeCancelled(Case{Name: name}, 0, c.read(r, plan{-1, -1, 50 * time.Millisecond}))
+	}
 	for i, r := range s.Refused {
 		c.checkRefused(fmt.Sprintf("refused %d", i+1), r)
 	}
@@ -128,28 +136,37 @@ type reading struct {
 }
 
 // plan says what a reader does: leave or cancel when it has seen this many
-// elements; -1 never.
-type plan struct{ leave, cancel int }
+// elements, -1 never; or cancel from elsewhere once nothing came for so long.
+type plan struct {
+	leave, cancel int
+	quiet         time.Duration
+}
 
-var readAll = plan{-1, -1}
+var readAll = plan{-1, -1, 0}
 
 // read reads one stream in a goroutine of its own, which it joins unless the
 // stream hangs.
 func (c *checker) read(req llm.Request, p plan) reading {
 	ctx, cancel := context.WithCancel(c.ctx)
 	defer cancel()
-	var cancelled time.Time
+	var cancelled atomic.Pointer[time.Time]
 	stop := func() {
-		cancelled = time.Now()
+		now := time.Now()
+		cancelled.Store(&now)
 		cancel()
+	}
+	quiet := time.AfterFunc(time.Hour, stop)
+	defer quiet.Stop()
+	if p.quiet > 0 {
+		quiet.Reset(p.quiet)
 	}
 	done := make(chan reading, 1)
 	go func() {
 		var r reading
 		defer func() {
 			r.panic = recover()
-			if !cancelled.IsZero() {
-				r.endedIn = time.Since(cancelled)
+			if at := cancelled.Load(); at != nil {
+				r.endedIn = time.Since(*at)
 			}
 			done <- r
 		}()
@@ -167,6 +184,9 @@ func (c *checker) read(req llm.Request, p plan) reading {
 				r.chunks = append(r.chunks, chunk)
 			}
 			n++
+			if p.quiet > 0 {
+				quiet.Reset(p.quiet)
+			}
 			if n == p.cancel {
 				stop()
 			}
@@ -188,6 +208,13 @@ func (c *checker) read(req llm.Request, p plan) reading {
 
 func (c *checker) checkCase(k Case) {
 	before, _ := json.Marshal(k.Request)
+	if c.Sent != nil {
+		sent := c.Sent()
+		_ = c.Adapter.Stream(c.ctx, k.Request)
+		if c.Sent() != sent {
+			c.report(ruleLazy, k.Name, "the service has received a request")
+		}
+	}
 	r := c.read(k.Request, readAll)
 	c.judge(k, r)
 	if r.hung {
@@ -198,9 +225,9 @@ func (c *checker) checkCase(k Case) {
 	}
 	c.concurrently(k, r)
 	for n := range len(r.chunks) {
-		c.judgeCancelled(k, n, c.read(k.Request, plan{-1, n}))
+		c.judgeCancelled(k, n, c.read(k.Request, plan{-1, n, 0}))
 		if n > 0 {
-			c.judgeLeft(k, n, c.read(k.Request, plan{n, -1}))
+			c.judgeLeft(k, n, c.read(k.Request, plan{n, -1, 0}))
 		}
 		if c.hung || c.ctx.Err() != nil {
 			return
@@ -237,24 +264,19 @@ type outcome struct {
 
 func join(r reading) outcome {
 	var o outcome
-	var text, reasoning strings.Builder
+	var a llm.Assembler
 	for _, c := range r.chunks {
-		switch c := c.(type) {
-		case llm.TextDelta:
-			text.WriteString(c.Text)
-		case llm.ReasoningDelta:
-			reasoning.WriteString(c.Text)
-		case llm.BlockEnd:
-			if t, ok := c.Block.(llm.ToolCall); ok {
-				o.Calls = append(o.Calls, t)
-			}
-		case llm.Usage:
-			o.Usage = &c.Usage
-		case llm.Finish:
-			o.Finish, o.failure = c.Reason.Kind, c.Reason.Failure
+		if f, ok := c.(llm.Finish); ok {
+			o.Finish, o.failure = f.Reason.Kind, f.Reason.Failure
+			continue
 		}
+		_ = a.Add(c) // the grammar tells
 	}
-	o.Text, o.Reasoning = text.String(), reasoning.String()
+	content, _ := a.Blocks()
+	o.Text, o.Reasoning, o.Calls = content.Text(), content.Reasoning(), content.ToolCalls()
+	if u, ok := a.Usage(); ok {
+		o.Usage = &u
+	}
 	if r.err != nil {
 		f := llm.FailureOf(r.err)
 		o.failure = &f
@@ -342,6 +364,12 @@ func (c *checker) grammar(name string, r reading, whole bool) {
 	for i, chunk := range r.chunks {
 		if err := g.Accept(chunk); err != nil {
 			c.violation(name, err, fmt.Sprintf(" (chunk %d)", i+1))
+			return
+		}
+		text, err := json.Marshal(chunk)
+		back, err2 := llm.DecodeChunk(text)
+		if err = errors.Join(err, err2); err != nil || !reflect.DeepEqual(back, chunk) {
+			c.report(llm.RuleUnion, name, "chunk %d (%s) is not what its JSON says: %v", i+1, chunk.Type(), err)
 			return
 		}
 	}
@@ -438,14 +466,20 @@ func (c *checker) ending(name string, r reading) {
 		c.report(ruleErrorLast, name, "%d or more elements after the error", r.after)
 	}
 	o := join(r)
-	calls := 0
+	calls, ends := 0, 0
 	for _, chunk := range r.chunks {
 		if e, ok := chunk.(llm.BlockEnd); ok && e.Block != nil && e.Block.Kind() == llm.KindToolCall {
 			calls++
 		}
+		if _, ok := chunk.(llm.BlockEnd); ok {
+			ends++
+		}
 		f, ok := chunk.(llm.Finish)
 		if !ok {
 			continue
+		}
+		if rs := f.ReplayState; rs != nil && rs.Blocks != nil && len(rs.Blocks) != ends {
+			c.report(ruleReason, name, "replay state for %d blocks of %d", len(rs.Blocks), ends)
 		}
 		failed := false
 		switch f.Reason.Kind {
@@ -478,6 +512,9 @@ func (c *checker) failure(name string, r reading, f *llm.Failure) {
 	if f.Code == "" || f.Code == seams.Unknown || f.Message == "" || len(f.Message) > 2000 {
 		c.report(ruleCoded, name, "code %q, a text of %d bytes: %s", f.Code, len(f.Message), clip(f.Message))
 	}
+	if f.Status != 0 && (f.Status < 100 || f.Status > 599) || f.ProviderRetryAfterMs != nil && *f.ProviderRetryAfterMs < 0 {
+		c.report(ruleCoded, name, "status %d, or a negative wait", f.Status)
+	}
 	said := f.Message
 	if r.err != nil {
 		said += llm.ErrorChain(r.err)
@@ -500,6 +537,7 @@ func (c *checker) judgeCancelled(k Case, n int, r reading) {
 		return
 	}
 	c.grammar(k.Name, r, true)
+	c.ending(k.Name, r)
 	o := join(r)
 	if r.endedIn > atOnce {
 		c.report(ruleCancel, k.Name, "cancelled after %d chunks, it ends only after %v", n, r.endedIn)

@@ -2,6 +2,7 @@ package stream_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -55,6 +56,9 @@ func play(list []llm.Chunk, last error) llm.Adapter {
 				yield(nil, llm.NewError(seams.UnsupportedOption, "no stop words"))
 				return
 			}
+			if len(req.Messages) > 0 && req.Messages[0].Content.Text() == "say nothing" && ctx.Done() != nil {
+				<-ctx.Done()
+			}
 			for _, c := range list {
 				if ctx.Err() != nil {
 					yield(nil, llm.NewError(seams.Aborted, "cancelled"))
@@ -78,6 +82,7 @@ func subject(a llm.Adapter) stream.Subject {
 			Text: "ab", Reasoning: "hm", Finish: llm.ToolCalls, Calls: []llm.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}}, Usage: &llm.TokenUsage{InputTokens: 3, OutputTokens: 2},
 		}}},
 		Refused: []llm.Request{{CallConfig: llm.CallConfig{Stop: []string{"x"}}}},
+		Stalled: []llm.Request{{Messages: []llm.Message{llm.UserText("say nothing")}}},
 		Secrets: []string{"sk-secret"},
 		Limit:   300 * time.Millisecond,
 	}
@@ -94,6 +99,8 @@ func TestARightAdapterIsNotBlamed(t *testing.T) {
 	interleaved := whole()
 	interleaved[2], interleaved[3] = interleaved[3], interleaved[2]
 	stream.Run(t, subject(play(interleaved, nil)))
+	l := whole()
+	stream.Run(t, subject(play([]llm.Chunk{l[0], l[2], l[3], l[6], l[7], l[10], l[11], l[12]}, nil))) // only ends
 }
 
 // Every law has adapters that break it, and each is caught and named.
@@ -115,7 +122,8 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 	}
 	right := play(whole(), nil)
 	finish := func(r llm.FinishReason) llm.Adapter { return set(12, llm.Finish{Reason: r}) }
-	var turn atomic.Int32
+	var turn, sent atomic.Int32
+	past := int64(-1)
 	var once sync.Mutex
 	stuck := make(chan struct{})
 	defer close(stuck)
@@ -143,6 +151,11 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 		{"usage after the finish", "P8", insert(13, llm.Usage{})},
 		{"two finishes", "P8", insert(12, llm.Finish{Reason: llm.FinishReason{Kind: llm.ToolCalls}})},
 		{"an error after the finish", "P8", play(whole(), llm.NewError(seams.Server, "late"))},
+		{"half a character", "P1", edit(func(l []llm.Chunk) []llm.Chunk {
+			l[4], l[5], l[6] = llm.TextDelta{Index: 1, Text: "\xc3"}, llm.TextDelta{Index: 1, Text: "\xa9"}, llm.BlockEnd{Index: 1, Block: llm.Text{Text: "é"}}
+			return l
+		})},
+		{"replay state that is no JSON", "P1", set(12, llm.Finish{Reason: llm.FinishReason{Kind: llm.ToolCalls}, ReplayState: &llm.ReplayState{Response: json.RawMessage("{")}})},
 		{"no finish", "P9", drop(12)},
 		{"nothing at all", "P9", play(nil, nil)},
 		{"lost text", "S1", edit(func(l []llm.Chunk) []llm.Chunk {
@@ -168,6 +181,8 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 		{"an unknown kind of finish", "S5", finish(llm.FinishReason{Kind: "done"})},
 		{"a failed finish without a failure", "S5", finish(llm.FinishReason{Kind: llm.Failed})},
 		{"a stop with a failure", "S5", finish(llm.FinishReason{Kind: llm.ToolCalls, Failure: &llm.Failure{Message: "m", Code: "X"}})},
+		{"replay state of other blocks", "S5", set(12, llm.Finish{Reason: llm.FinishReason{Kind: llm.ToolCalls},
+			ReplayState: &llm.ReplayState{Response: json.RawMessage("{}"), Blocks: []json.RawMessage{json.RawMessage("1")}}})},
 		{"a chunk beside an error", "S6", around(func(_ context.Context, _ llm.Request, yield func(llm.Chunk, error) bool) {
 			yield(llm.Usage{}, llm.NewError(seams.Server, "x"))
 		})},
@@ -176,6 +191,8 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 			}
 		})},
 		{"an error without a code", "S7", play(nil, errors.New("x"))},
+		{"a status that is none", "S7", finish(llm.FinishReason{Kind: llm.Failed, Failure: &llm.Failure{Message: "m", Code: seams.Server, Status: 7}})},
+		{"a negative wait", "S7", finish(llm.FinishReason{Kind: llm.Failed, Failure: &llm.Failure{Message: "m", Code: seams.Server, ProviderRetryAfterMs: &past}})},
 		{"an endless text", "S7", play(nil, llm.NewError(seams.Server, "%s", strings.Repeat("x", 5000)))},
 		{"negative usage", "S8", set(11, llm.Usage{Usage: llm.TokenUsage{InputTokens: -1}})},
 		{"more reasoning than output", "S8", set(11, llm.Usage{Usage: llm.TokenUsage{OutputTokens: 1, ReasoningTokens: 2}})},
@@ -219,6 +236,13 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 				}
 			}
 		})},
+		{"deaf in a silence", "S10", around(func(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) {
+			if len(req.Messages) > 0 && req.Messages[0].Content.Text() == "say nothing" {
+				<-stuck
+				return
+			}
+			right.Stream(ctx, req)(yield)
+		})},
 		{"a panic", "S12", around(func(context.Context, llm.Request, func(llm.Chunk, error) bool) { panic("x") })},
 		{"it writes to the request", "S13", around(func(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) {
 			once.Lock()
@@ -241,6 +265,16 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 			right.Stream(ctx, req)(yield)
 		})},
 		{"it tells the key", "S16", play(nil, llm.NewError(seams.Auth, "sk-secret is wrong"))},
+		{"cancelled, it tells the key", "S16", around(func(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) {
+			for c, err := range right.Stream(ctx, req) {
+				if err != nil && ctx.Err() != nil {
+					err = llm.NewError(seams.Aborted, "the request with sk-secret was cancelled")
+				}
+				if !yield(c, err) {
+					return
+				}
+			}
+		})},
 		{"it tells the key in a cause", "S16", play(nil, &llm.Error{Failure: llm.Failure{Message: "no", Code: seams.Auth}, Err: errors.New("Bearer sk-secret")})},
 		{"every second time another answer", "S17", around(func(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) {
 			if turn.Add(1)%2 == 0 && len(req.Stop) == 0 {
@@ -263,8 +297,16 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 				right.Stream(ctx, req)(yield)
 			})
 		}()},
+		{"it sends before anybody reads", "S18", adapterFunc(func(ctx context.Context, req llm.Request) llm.Stream {
+			if len(req.Stop) == 0 {
+				sent.Add(1)
+			}
+			return right.Stream(ctx, req)
+		})},
 	} {
-		found := stream.Check(t.Context(), subject(c.a))
+		s := subject(c.a)
+		s.Sent = func() int { return int(sent.Load()) }
+		found := stream.Check(t.Context(), s)
 		named := false
 		for _, f := range found {
 			named = named || f.Rule == c.rule
@@ -330,6 +372,7 @@ func TestOpenAIConforms(t *testing.T) {
 	replies := map[string]string{
 		"text":  `data: {"choices":[{"delta":{"reasoning":"hm"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"Hel"}}]}` + "\n\n" + `data: {"choices":[{"delta":{"content":"lo"},"finish_reason":"stop"}]}` + "\n\n" + `data: {"choices":[],"usage":{"prompt_tokens":5,"completion_tokens":2}}` + "\n\ndata: [DONE]\n\n",
 		"tools": `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\""}},{"index":1,"id":"b","function":{"name":"g","arguments":""}}]}}]}` + "\n\n" + `data: {"choices":[{"delta":{"tool_calls":[{"index":0,"function":{"arguments":":1}"}}]}}]}` + "\n\n" + `data: {"choices":[{"delta":{},"finish_reason":"tool_calls"}]}` + "\n\n",
+		"stall": `data: {"choices":[{"delta":{"content":"Half"}}]}` + "\n\n",
 		"cut":   `data: {"choices":[{"delta":{"content":"Half"}}]}` + "\n\n",
 		"error": `data: {"choices":[{"delta":{"content":"Half"}}]}` + "\n\n" + `data: {"error":{"message":"overloaded, key ` + key + `","code":503}}` + "\n\n",
 	}
@@ -342,6 +385,15 @@ func TestOpenAIConforms(t *testing.T) {
 				continue
 			}
 			w.Header().Set("Content-Type", "text/event-stream")
+			if name == "stall" {
+				_, _ = io.WriteString(w, reply)
+				w.(http.Flusher).Flush()
+				select {
+				case <-r.Context().Done():
+				case <-time.After(3 * time.Second):
+				}
+				return
+			}
 			for _, ev := range strings.SplitAfter(reply, "\n\n") {
 				_, _ = io.WriteString(w, ev)
 				w.(http.Flusher).Flush()
@@ -373,6 +425,7 @@ func TestOpenAIConforms(t *testing.T) {
 		},
 		Refused: []llm.Request{ask("text", llm.Image{Attachment: llm.Attachment{Hash: "ab"}}), limit},
 		Secrets: []string{key},
+		Stalled: []llm.Request{ask("stall")},
 		Sent:    func() int { return int(sent.Load()) },
 		Release: func() { a.Close(); srv.CloseClientConnections() },
 	})

@@ -3,6 +3,7 @@ package cordis
 import (
 	"context"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -105,28 +106,34 @@ func (c *Container) Settle(ctx context.Context) error {
 func (c *Container) Close(ctx context.Context) error {
 	c.unhook()
 	c.do(func(st *state) { st.closed = true })
-	err := c.root.ep.f.Dispose().Wait(ctx)
-	if err == nil {
-		err = c.Settle(ctx)
-	}
-	var undos []seams.Undo
-	c.do(func(st *state) {
-		for i := len(c.root.ep.effects) - 1; i >= 0; i-- {
-			if e := c.root.ep.effects[i]; e.state == live && e.kind != childEffect {
-				undos = append(undos, e.undoEarly)
-			}
+	root := c.root.ep
+	root.f.Dispose()
+	err := c.Settle(ctx)
+	root.life.leave()
+	root.life.cancel(&ended{root.f, false})
+	var own []*effect
+	c.do(func(*state) { own = slices.Clone(root.effects) })
+	for _, e := range slices.Backward(own) {
+		if e.kind == childEffect || e.kind == groupEffect {
+			continue
 		}
-	})
-	for _, undo := range undos {
-		if uerr := undo(ctx); err == nil {
+		go func() { _ = e.undoEarly(context.WithoutCancel(ctx)) }()
+		if uerr := (&Done{c: c, f: root.f, eff: e, what: effectDone}).Wait(ctx); err == nil {
 			err = uerr
 		}
 	}
 	c.cancel(seams.Errorf(seams.Unloaded, "cordis.Close", "the container was closed"))
-	if err == nil {
-		c.wg.Wait()
+	if err != nil {
+		return err
 	}
-	return err
+	joined := make(chan struct{})
+	go func() { c.wg.Wait(); close(joined) }()
+	select {
+	case <-joined:
+		return nil
+	case <-ctx.Done(): // an undo that was abandoned still runs
+		return context.Cause(ctx)
+	}
 }
 
 // Abandon gives up on the stuck undo of f: it counts as done, what waited for it

@@ -243,7 +243,8 @@ func (ctx *Context) announceMounts(ms []*mount, watched bool) ([]*Fiber, error) 
 	if watched {
 		for _, m := range ms {
 			if m.err == nil && !m.same {
-				_, m.err = c.dispatch(ctx.Context(), seams.Dispatch{Event: PluginEvent.Name, Payload: m.out}, nil)
+				in := context.WithValue(context.WithValue(ctx.Context(), unsettled{}, true), announcing{m.out}, true)
+				_, m.err = c.dispatch(in, seams.Dispatch{Event: PluginEvent.Name, Payload: m.out}, nil)
 			}
 		}
 		c.do(func(st *state) {
@@ -460,16 +461,13 @@ func (ctx *Context) landed(e *effect, undo seams.Undo, err error) (seams.Undo, e
 	c := ep.f.c
 	lost := false
 	c.do(func(st *state) {
-		e.setup = false
 		e.undo = undo
 		if err != nil || undo == nil {
 			st.finishEffect(e, nil)
 		} else {
 			lost = ep.f.ep != ep || ep.f.phase == undoing || ep.f.phase == closing || ep.f.phase == leaving && ep.life.over()
 		}
-		if ep.f.ep == ep && ep.waiting == e {
-			st.nextUndo(ep.f)
-		}
+		st.setUp(e)
 	})
 	if err != nil {
 		return nil, err
@@ -484,6 +482,14 @@ func (ctx *Context) landed(e *effect, undo seams.Undo, err error) (seams.Undo, e
 		return func(context.Context) error { return nil }, nil
 	}
 	return e.undoEarly, nil
+}
+
+// setUp lets an unload that waits for the setup of e, or of its group, go on.
+func (st *state) setUp(e *effect) {
+	e.setup = false
+	if w := e.ep.waiting; e.ep.f.ep == e.ep && w != nil && (w == e || w == e.group) {
+		st.nextUndo(e.ep.f)
+	}
 }
 
 // record adds an effect to the episode. It fails when the episode is over or
@@ -509,13 +515,14 @@ func (st *state) open(ep *episode) bool {
 // the owner is being unloaded; what landed is undone. An error undoes what had
 // landed and is returned (C-03, C-07…C-14).
 func (ctx *Context) EffectSeq(label string, steps iter.Seq2[seams.Undo, error]) (seams.Undo, error) {
-	g := &effect{name: label, kind: groupEffect}
+	g := &effect{name: label, kind: groupEffect, setup: true}
 	if !ctx.ep.record(g) {
 		return nil, ctx.inactive(label)
 	}
 	c := ctx.ep.f.c
 	all := func(cx context.Context) error { return c.undoGroup(cx, g) }
 	var failed error
+	defer c.do(func(st *state) { st.setUp(g) }) // unless it was before
 	err := contain(func() error {
 		for undo, err := range steps {
 			if err != nil {
@@ -527,17 +534,14 @@ func (ctx *Context) EffectSeq(label string, steps iter.Seq2[seams.Undo, error]) 
 			e := &effect{name: label, kind: userEffect, group: g, setup: true}
 			e.ep = ctx.ep
 			// The step has landed: it is recorded whatever the owner does now.
-			c.do(func(st *state) {
-				if ctx.ep.f.ep == ctx.ep {
-					st.own(e)
-				}
-			})
+			c.do(func(st *state) { st.own(e) })
 			if _, failed = ctx.landed(e, undo, nil); failed != nil {
 				return nil
 			}
 		}
 		return nil
 	})
+	c.do(func(st *state) { st.setUp(g) })
 	if failed != nil {
 		return nil, failed
 	}

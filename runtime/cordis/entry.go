@@ -191,7 +191,7 @@ func (e *effect) undoEarly(ctx context.Context) error {
 	ev := newEvent(evUndo)
 	ev.eff = e
 	framesOf(ctx, func(f *frame) {
-		ev.nested = ev.nested || f.ep.Load() == e.ep && f.kind == undoFrame
+		ev.nested = ev.nested || f.ep == e.ep && f.kind == undoFrame
 	})
 	c.call(ev)
 	run, wait := ev.run, ev.wait

@@ -180,10 +180,11 @@ func (c *Container) conflict(l *events, m seams.Mode) {
 }
 
 // sequence is one dispatch in a mode that calls listeners one after another.
-// Adjacent listeners of one owner share a lease, and all share a frame.
+// Adjacent listeners of one owner share a lease and a frame.
 type sequence struct {
 	ctx   context.Context
 	frame *frame
+	rest  []frame // for the owners to come
 	items []*listener
 	at    int
 	scope *seams.Scope
@@ -236,8 +237,8 @@ func (s *sequence) fail(err error) {
 	}
 }
 
-// enter changes the lease to that of h's owner. A frame whose Done was asked for
-// has ended with its owner's turn; the next owner gets another one.
+// enter changes the lease to that of h's owner. Each owner has a frame of its
+// own: a listener may keep it, and it must not come to stand in another's code.
 func (s *sequence) enter(h *listener) bool {
 	s.exit()
 	t, ok := h.ep.gate.enter()
@@ -247,19 +248,29 @@ func (s *sequence) enter(h *listener) bool {
 		}
 		return false
 	}
-	if s.frame == nil || s.frame.bound.Load() != nil {
-		s.frame = &frame{Context: s.ctx, kind: callFrame}
+	if len(s.rest) == 0 {
+		s.rest = make([]frame, changes(s.items[s.at-1:]))
 	}
-	s.ep = h.ep
-	s.frame.ep.Store(h.ep)
-	s.frame.ticket.Store(uint32(t))
+	s.ep, s.frame, s.rest = h.ep, &s.rest[0], s.rest[1:]
+	s.frame.Context, s.frame.ep, s.frame.kind, s.frame.ticket = s.ctx, h.ep, callFrame, t
 	return true
+}
+
+// changes is how often the owner changes, the first included.
+func changes(items []*listener) int {
+	n := 1
+	for i := 1; i < len(items); i++ {
+		if items[i].ep != items[i-1].ep {
+			n++
+		}
+	}
+	return n
 }
 
 func (s *sequence) exit() {
 	if s.ep != nil {
 		s.frame.leave()
-		s.ep.gate.exit(ticket(s.frame.ticket.Load()))
+		s.ep.gate.exit(s.frame.ticket)
 		s.ep = nil
 	}
 }
@@ -414,17 +425,18 @@ func (c *Container) tellAll() {
 
 func (c *Container) tell(n note) {
 	var err error
+	ctx := context.WithValue(c.ctx, unsettled{}, true)
 	switch {
 	case n.report != nil:
 		c.opts.Report(*n.report)
 	case n.fiber == nil:
-		_, err = c.dispatch(c.ctx, seams.Dispatch{Event: ServiceEvent.Name, Payload: ServiceChange{n.service}}, func(l *Context) bool {
+		_, err = c.dispatch(ctx, seams.Dispatch{Event: ServiceEvent.Name, Payload: ServiceChange{n.service}}, func(l *Context) bool {
 			return l.realmOf(n.service) == n.realm
 		})
 	default:
-		_, err = c.dispatch(c.ctx, seams.Dispatch{Event: StatusEvent.Name, Payload: StatusChange{n.fiber, n.old, n.now}}, nil)
+		_, err = c.dispatch(ctx, seams.Dispatch{Event: StatusEvent.Name, Payload: StatusChange{n.fiber, n.old, n.now}}, nil)
 		if n.now == Disposed {
-			_, perr := c.dispatch(c.ctx, seams.Dispatch{Event: PluginEvent.Name, Payload: n.fiber}, nil)
+			_, perr := c.dispatch(ctx, seams.Dispatch{Event: PluginEvent.Name, Payload: n.fiber}, nil)
 			err = errors.Join(err, perr)
 		}
 	}

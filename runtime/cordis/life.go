@@ -21,7 +21,8 @@ type life struct {
 	cut     context.CancelCauseFunc
 	cutAs   error
 	drainer *time.Timer
-	empty   bool // the last frame has left
+	late    atomic.Bool // the drain deadline has passed
+	empty   bool        // the last frame has left
 }
 
 // ended is why an activation's context has ended, an error coded UNLOADED. Its
@@ -95,6 +96,7 @@ func (l *life) drain(d time.Duration) {
 	cut := func() {
 		l.mu.Lock()
 		defer l.mu.Unlock()
+		l.late.Store(true)
 		l.cutAs = seams.Errorf(seams.Unloaded, "drain", "the plugin was unloaded and this call did not end within %s", d)
 		if l.cut != nil {
 			l.cut(l.cutAs)
@@ -146,9 +148,10 @@ const (
 // bound to the drain deadline of that activation only when somebody asks for it.
 type frame struct {
 	context.Context
-	ep     atomic.Pointer[episode]
+	ep     *episode
 	kind   frameKind
-	ticket atomic.Uint32
+	ticket ticket
+	left   atomic.Bool // its code has returned
 
 	bound atomic.Pointer[boundFrame]
 }
@@ -166,10 +169,7 @@ func withFrame(ctx context.Context, ep *episode, kind frameKind) context.Context
 }
 
 func newFrame(ctx context.Context, ep *episode, kind frameKind, t ticket) *frame {
-	f := &frame{Context: ctx, kind: kind}
-	f.ep.Store(ep)
-	f.ticket.Store(uint32(t))
-	return f
+	return &frame{Context: ctx, ep: ep, kind: kind, ticket: t}
 }
 
 func (f *frame) Value(k any) any {
@@ -190,8 +190,11 @@ func (f *frame) Done() <-chan struct{} {
 		if b := f.bound.Load(); b != nil {
 			return b.Done()
 		}
-		ctx, free := f.ep.Load().life.bound(f.Context)
+		ctx, free := f.ep.life.bound(f.Context)
 		if f.bound.CompareAndSwap(nil, &boundFrame{ctx, free}) {
+			if f.left.Load() {
+				free()
+			}
 			return ctx.Done()
 		}
 		free()
@@ -199,6 +202,9 @@ func (f *frame) Done() <-chan struct{} {
 }
 
 func (f *frame) Err() error {
+	if f.kind == callFrame && f.bound.Load() == nil && (f.left.Load() || f.ep.life.late.Load()) {
+		<-f.Done()
+	}
 	if b := f.bound.Load(); b != nil {
 		return b.Err()
 	}
@@ -208,6 +214,7 @@ func (f *frame) Err() error {
 // leave ends what Done had made. The frame's code has returned; who kept the
 // context finds it cancelled.
 func (f *frame) leave() {
+	f.left.Store(true)
 	if b := f.bound.Load(); b != nil {
 		b.free()
 	}
@@ -221,7 +228,9 @@ func framesOf(ctx context.Context, yield func(*frame)) {
 		if f == nil {
 			return
 		}
-		yield(f)
+		if !f.left.Load() {
+			yield(f)
+		}
 		ctx = f.Context
 	}
 }

@@ -329,6 +329,7 @@ func (st *state) publish() {
 
 // bind records a binding of a loading or active episode.
 func (st *state) bind(b *binding) {
+	b.ep.binds.Store(true)
 	b.at = len(b.ep.bindings)
 	b.ep.bindings = append(b.ep.bindings, b)
 	b.slot.bindings = append(b.slot.bindings, b)

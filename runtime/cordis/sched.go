@@ -330,10 +330,7 @@ func (c *Container) stage(ep *episode) *event {
 				return err
 			}
 			if t := f.p.ApplyTimeout; t > 0 {
-				timer := time.AfterFunc(t, func() {
-					ep.life.cancel(seams.Errorf(seams.Timeout, f.label(), "apply took longer than %s", t))
-				})
-				defer timer.Stop()
+				ep.limit = time.AfterFunc(t, func() { ep.life.cancel(f.tooSlow()) })
 			}
 			if f.p.Apply != nil {
 				ev.last = true
@@ -347,6 +344,9 @@ func (c *Container) stage(ep *episode) *event {
 		ev.last = !more || err != nil
 		return err
 	})
+	if ev.last && ep.limit != nil && !ep.limit.Stop() && ev.err == nil {
+		ev.err = f.tooSlow()
+	}
 	if ev.err != nil {
 		ev.last = true
 		if ep.run != nil {
@@ -360,6 +360,10 @@ func (c *Container) stage(ep *episode) *event {
 		ep.record(&effect{name: "step", kind: userEffect, undo: undo})
 	}
 	return ev
+}
+
+func (f *Fiber) tooSlow() error {
+	return seams.Errorf(seams.Timeout, f.label(), "apply took longer than %s", f.p.ApplyTimeout)
 }
 
 // config makes the configuration of one activation: resolved, then validated.

@@ -161,6 +161,22 @@ func (ctx *Context) view(name string) (*binding, error) {
 	if ep.over.Load() {
 		return nil, ctx.inactive("cordis.Get")
 	}
+	b, s := ctx.bound(name)
+	switch {
+	case b != nil:
+		return b, nil
+	case ep.f.parent != nil:
+		return nil, seams.Errorf(seams.NotInjected, "cordis.Get", "plugin %s reads service %q without declaring it; add it to the plugin's inject", ep.f.label(), name)
+	case s == nil || s.shown.Load() == nil:
+		return nil, seams.Errorf(seams.NotProvided, "cordis.Get", "service %q is not provided", name)
+	}
+	return s.shown.Load(), nil
+}
+
+// bound is the binding the activation is committed to, or its own (A6); nil if it
+// has none, with the name's slot.
+func (ctx *Context) bound(name string) (*binding, *slot) {
+	ep := ctx.ep
 	i := 0
 	for k := range ep.f.needs {
 		n := &ep.f.needs[k] // not a copy: its links are the scheduler's
@@ -172,18 +188,13 @@ func (ctx *Context) view(name string) (*binding, error) {
 		}
 		i++
 	}
-	if s := ep.f.c.slots.get(slotKey{name, ctx.realmOf(name)}); s != nil {
+	s := ep.f.c.slots.get(slotKey{name, ctx.realmOf(name)})
+	if s != nil && ep.binds.Load() {
 		for _, b := range ep.own(s) {
-			return b, nil // a provider reads its own binding (A6)
+			return b, s
 		}
 	}
-	if ep.f.parent == nil {
-		if s := ep.f.c.slots.get(slotKey{name, ctx.realmOf(name)}); s != nil && s.shown.Load() != nil {
-			return s.shown.Load(), nil
-		}
-		return nil, seams.Errorf(seams.NotProvided, "cordis.Get", "service %q is not provided", name)
-	}
-	return nil, seams.Errorf(seams.NotInjected, "cordis.Get", "plugin %s reads service %q without declaring it; add it to the plugin's inject", ep.f.label(), name)
+	return nil, s
 }
 
 // own returns the live bindings of ep in s.
@@ -271,18 +282,17 @@ func Borrow[T any](ctx *Context, key seams.Key[T]) (v T, give func(), ok bool) {
 
 // seen is the binding name resolves to now, for a reader without a commitment.
 func (ctx *Context) seen(name string) *binding {
-	if b, err := ctx.view(name); err == nil {
-		return b
-	}
-	s := ctx.ep.f.c.slots.get(slotKey{name, ctx.realmOf(name)})
-	if s == nil || ctx.ep.over.Load() {
+	if ctx.ep.over.Load() {
 		return nil
+	}
+	b, s := ctx.bound(name)
+	if b != nil || s == nil {
+		return b
 	}
 	if b := s.shown.Load(); b != nil && ctx.ep.visible.Load() {
 		return b
 	}
 	// Below an ancestor that is not active its own subtree is seen too (N3).
-	var b *binding
 	ctx.ep.f.c.do(func(st *state) { b = st.resolve(ctx.ep.f, s, st.markTaint(ctx.ep.f)) })
 	return b
 }

@@ -3,6 +3,7 @@ package cordis
 import (
 	"slices"
 	"sync/atomic"
+	"time"
 
 	"github.com/ouro-run/ouro/seams"
 )
@@ -87,8 +88,9 @@ type episode struct {
 	body     Context                   // what Apply gets
 	landed   event                     // how its last stage ended
 	run      *stages
-	inApp    bool // a stage of Apply runs
-	diverted bool // its steps were ended: it cannot finish any more
+	limit    *time.Timer // of Apply
+	inApp    bool        // a stage of Apply runs
+	diverted bool        // its steps were ended: it cannot finish any more
 
 	effects  []*effect
 	done     int                       // effects that are done and not yet dropped
@@ -100,6 +102,7 @@ type episode struct {
 	waits    []*waiter                 // explicit waits made from its frames
 	updates  []func(any) (bool, error) // in-place updates, newest first
 
+	binds   atomic.Bool // has provided something
 	over    atomic.Bool // no longer current
 	visible atomic.Bool // active with all ancestors
 	heard   bool        // was visible once: its listeners are in the lists
@@ -498,9 +501,12 @@ func (st *state) nextUndo(f *Fiber) {
 				continue
 			}
 		case userEffect:
+			ep.current = e
+			if e.state == running {
+				return // a nested undo that outlives the one it was a part of
+			}
 			st.trace("undo", f, e)
 			e.state = running
-			ep.current = e
 			st.out = append(st.out, command{kind: cmdUndo, f: f, ep: ep, eff: e})
 			return
 		}

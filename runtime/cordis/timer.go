@@ -67,11 +67,10 @@ func (k *clock) run(fn func(context.Context)) {
 func (k *clock) stop(c context.Context) error {
 	k.mu.Lock()
 	k.over = true
-	stopped := k.timer == nil || k.timer.Stop()
-	k.mu.Unlock()
-	if stopped {
-		return nil
+	if k.timer != nil {
+		k.timer.Stop()
 	}
+	k.mu.Unlock()
 	var own [2]uint64
 	if t, ok := c.Value(k).(ticket); ok {
 		own[t]++

@@ -38,7 +38,16 @@ type waiter struct {
 	err  error
 	from []*episode // those whose code the waiter stands in
 	undo *episode   // the one whose undo it stands in
+	busy bool       // it stands in code that [Container.Settle] waits for
+	held bool       // it stands in the announcement of the fiber it waits for
 }
+
+// unsettled marks contexts of code that Settle waits for and that is nobody's
+// loading or unloading; announcing those in which a fiber is announced.
+type (
+	unsettled  struct{}
+	announcing struct{ *Fiber }
+)
 
 // Wait returns nil when it has happened; the error of the fiber or the undo it
 // was about; WOULD_DEADLOCK; or the context's cause. ctx should be the one the
@@ -47,7 +56,7 @@ func (d *Done) Wait(ctx context.Context) error {
 	if d.what == goneAll && len(d.all) == 0 || d.what == gone && d.f == nil {
 		return nil
 	}
-	if d.f != nil && (d.what == gone && d.f.State() == Disposed || d.what == ready && d.f.State() == Active) {
+	if d.f != nil && d.what == gone && d.f.State() == Disposed {
 		return nil
 	}
 	w := &waiter{d: d}
@@ -89,7 +98,7 @@ func (d *Done) Wait(ctx context.Context) error {
 // be for themselves.
 func (st *state) admit(ctx context.Context, w *waiter) error {
 	framesOf(ctx, func(f *frame) {
-		ep := f.ep.Load()
+		ep := f.ep
 		if f.kind == undoFrame && w.undo == nil {
 			w.undo = ep
 		}
@@ -97,6 +106,8 @@ func (st *state) admit(ctx context.Context, w *waiter) error {
 			w.from = append(w.from, ep)
 		}
 	})
+	w.busy = w.undo != nil || ctx.Value(unsettled{}) != nil
+	w.held = w.d.f != nil && w.d.f.held && ctx.Value(announcing{w.d.f}) != nil
 	if st.deadlock(w) {
 		return w.d.deadlock()
 	}
@@ -133,7 +144,7 @@ func (st *state) retract(w *waiter) {
 func (ep *episode) listenersLeft(ctx context.Context) error {
 	var own [2]uint64
 	framesOf(ctx, func(f *frame) {
-		if t := ticket(f.ticket.Load()); f.ep.Load() == ep && f.kind == callFrame && t != callTicket {
+		if t := f.ticket; f.ep == ep && f.kind == callFrame && t != callTicket {
 			own[t]++
 		}
 	})
@@ -236,7 +247,8 @@ func (st *state) resolved(d *Done) (bool, error) {
 		if d.eff.state == finished {
 			return true, d.eff.err
 		}
-		return false, nil
+		err := st.stuckIn(f)
+		return err != nil && slices.Contains(st.stuck, d.eff), err
 	default:
 		if len(st.stuck) > 0 {
 			return true, st.stuckIn(nil)
@@ -311,6 +323,9 @@ type search struct {
 func (s *search) wait(d *Done) bool {
 	switch d.what {
 	case ready, settled:
+		if d == s.w.d && s.w.held {
+			return true
+		}
 		if d.what == settled && d.f.phase == pending {
 			return false
 		}
@@ -332,7 +347,7 @@ func (s *search) wait(d *Done) bool {
 	case framesGone:
 		return d != s.w.d && slices.Contains(s.from, d.ep) || s.waits(d.ep)
 	default:
-		return s.rest(s.st.root)
+		return d == s.w.d && s.w.busy || s.rest(s.st.root)
 	}
 }
 

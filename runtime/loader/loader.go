@@ -83,8 +83,8 @@ type Loader struct {
 	pokes  chan struct{} // the container has changed
 	calls  chan func()   // carried out by the owner
 
-	mu      sync.Mutex
-	running bool
+	mu      sync.Mutex // of Start and Close; no call of another method takes it
+	running atomic.Bool
 	closed  bool
 
 	shown atomic.Pointer[[]shown] // for Entries
@@ -129,29 +129,39 @@ func New(ctx *cordis.Context, opts Options) (*Loader, error) {
 // them, unless the file could not be read. Faults of entries are reported, the
 // rest runs.
 func (l *Loader) Start(ctx context.Context) error {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.running || l.closed {
-		return seams.Errorf(seams.InvalidArgument, "loader.Start", "the loader was started or closed before")
-	}
-	l.files = l.newFiles()
-	l.files.track([]string{l.file})
-	file, err := l.parse()
+	first, err := l.begin()
 	if err != nil {
-		return errors.Join(err, l.files.close())
+		return err
 	}
-	if l.unhear, err = cordis.StatusEvent.On(l.ctx, l.hear); err != nil {
-		return errors.Join(err, l.files.close())
-	}
-	l.running = true
-	first := make(chan struct{})
-	l.wg.Go(func() { l.own(file, first) })
 	select {
 	case <-first:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// begin reads the file and starts the owner; first is closed when it has mounted
+// the entries.
+func (l *Loader) begin() (first chan struct{}, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.running.Load() || l.closed {
+		return nil, seams.Errorf(seams.InvalidArgument, "loader.Start", "the loader was started or closed before")
+	}
+	l.files = l.newFiles()
+	l.files.track([]string{l.file})
+	file, err := l.parse()
+	if err != nil {
+		return nil, errors.Join(err, l.files.close())
+	}
+	if l.unhear, err = cordis.StatusEvent.On(l.ctx, l.hear); err != nil {
+		return nil, errors.Join(err, l.files.close())
+	}
+	l.running.Store(true)
+	first = make(chan struct{})
+	l.wg.Go(func() { l.own(file, first) })
+	return first, nil
 }
 
 // hear wakes the owner when a fiber has changed.
@@ -196,10 +206,7 @@ func (l *Loader) own(file *config.File, first chan<- struct{}) {
 
 // call has the owner carry out f.
 func (l *Loader) call(ctx context.Context, op string, f func()) error {
-	l.mu.Lock()
-	running := l.running
-	l.mu.Unlock()
-	if !running {
+	if !l.running.Load() {
 		return seams.Errorf(seams.InactiveEffect, op, "the loader is not running")
 	}
 	done := make(chan struct{})
@@ -273,11 +280,10 @@ func (l *Loader) Close(ctx context.Context) error {
 	if err := l.join(ctx); err != nil {
 		return err
 	}
-	if !l.running {
-		l.closed = true
+	l.closed = true
+	if !l.running.Swap(false) {
 		return nil
 	}
-	l.running, l.closed = false, true
 	errs := []error{l.files.close(), l.unhear(ctx)}
 	var gone []*cordis.Done
 	for _, n := range l.tree.nodes {

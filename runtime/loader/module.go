@@ -37,8 +37,12 @@ func (m *module) stale(due map[string]bool) []string {
 // maxSource bounds what is read of a plugin file to see whether it has changed.
 const maxSource = 16 << 20
 
-// sum is the SHA-256 of a file's content, zero if it cannot be read.
+// sum is the SHA-256 of a regular file's content, zero if it cannot be read.
+// Others are not opened: a pipe would wait for its writer.
 func sum(path string) (out [32]byte) {
+	if info, err := os.Stat(path); err != nil || !info.Mode().IsRegular() {
+		return out
+	}
 	f, err := os.Open(path)
 	if err != nil {
 		return out

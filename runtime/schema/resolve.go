@@ -372,13 +372,15 @@ func undeclared(k string, names []string, at *frame, out *collector) {
 
 func (s *Schema) verifyUnion(v any, at *frame, out *collector, known *keyset) {
 	matches := 0
-	for _, p := range s.list {
+	tried := make([]collector, len(s.list))
+	for i, p := range s.list {
 		// Keys that a failed alternative declares are not declared.
 		var k *keyset
 		if known != nil {
 			k = &keyset{}
 		}
-		if !p.fits(v, k) {
+		// Once for each alternative: twice would be exponential in their nesting.
+		if p.verify(v, at, &tried[i], k); len(tried[i].list) > 0 {
 			continue
 		}
 		matches++
@@ -400,27 +402,30 @@ func (s *Schema) verifyUnion(v any, at *frame, out *collector, known *keyset) {
 		if known != nil {
 			known.all = true // whatever was meant, it would declare keys
 		}
-		if p := s.meant(v); p != nil {
-			p.verify(v, at, out, known)
+		if i := s.meant(v); i >= 0 {
+			for _, bad := range tried[i].list {
+				out.put(bad)
+			}
 			return
 		}
 		out.add(at, RuleUnion, s.noMatch(v))
 	}
 }
 
-// meant returns the one alternative that v was probably meant for: the only one
-// of its kind, or the only one with the same constant in a property.
-func (s *Schema) meant(v any) *Schema {
-	var ofKind, tagged []*Schema
-	for _, p := range s.list {
+// meant is the index of the one alternative that v was probably meant for: the
+// only one of its kind, or the only one with the same constant in a property; -1
+// if there is none.
+func (s *Schema) meant(v any) int {
+	var ofKind, tagged []int
+	for i, p := range s.list {
 		if p.kind == kAny || !p.kind.is(v) {
 			continue
 		}
-		ofKind = append(ofKind, p)
+		ofKind = append(ofKind, i)
 		m, _ := v.(map[string]any)
 		for _, n := range p.names {
 			if e, ok := m[n]; ok && p.fields[n].isConst && Equal(e, p.fields[n].constant) {
-				tagged = append(tagged, p)
+				tagged = append(tagged, i)
 				break
 			}
 		}
@@ -431,7 +436,7 @@ func (s *Schema) meant(v any) *Schema {
 	case len(tagged) == 1:
 		return tagged[0]
 	}
-	return nil
+	return -1
 }
 
 func (s *Schema) noMatch(v any) string {

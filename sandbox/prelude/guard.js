@@ -39,7 +39,10 @@ for (const k of ['join', 'toLocaleString']) {
   const f = A[k];
   named(A, k, function (...a) {
     const n = length(this);
-    if (n > ITEMS || n * (a[0] === undefined ? 1 : ('' + a[0]).length) > TEXT) over('joined text');
+    let text = n * (a[0] === undefined ? 1 : ('' + a[0]).length);
+    if (n > ITEMS) over('joined text');
+    for (let i = 0; i < n; i++) { const v = this[i]; if (typeof v === 'string') text += v.length }
+    if (text > TEXT) over('joined text');
     return apply(f, this, a);
   });
 }
@@ -82,13 +85,15 @@ replace('Map', any, fill((m, v) => m.set(v[0], v[1])));
 // would exhaust the stack of the process (pitfall 4).
 const G = getPrototypeOf(function* () {}).prototype;
 for (const k of ['next', 'throw', 'return']) { const f = G[k]; named(G, k, function (v) { return apply(f, this, [v]) }) }
+// So does what makes text of its own members: an error whose message is itself.
+for (const [o, k] of [[Error.prototype, 'toString'], [RegExp.prototype, 'toString'], [Object.prototype, 'toLocaleString']]) { const f = o[k]; named(o, k, function () { return apply(f, this, []) }) }
 // So does a chain of bound functions.
 const BOUND = Symbol('bound'), bind = Function.prototype.bind;
 named(Function.prototype, 'bind', function (...a) {
   const depth = (this[BOUND] || 0) + 1;
   if (depth > 100) over('chain of bound functions');
   const f = apply(bind, this, a);
-  if (depth > 1 || this.name.startsWith('bound ')) defineProperty(f, BOUND, { value: depth });
+  if (depth > 1 || ('' + this.name).startsWith('bound ')) defineProperty(f, BOUND, { value: depth });
   return f;
 });
 

@@ -83,13 +83,22 @@ func (l *Log) replay(events []Event) error {
 	return nil
 }
 
-// EndSeed marks the end of what is from an earlier life of the session, if it
-// is not marked already.
+// EndSeed ends what is from an earlier life of the session: an open turn is
+// closed by [Repair], and the end is marked, if it is not already.
 func (l *Log) EndSeed(now int64) error {
+	drafts, err := Repair(l)
+	for _, d := range drafts {
+		if err == nil {
+			_, err = l.Append(now, d)
+		}
+	}
+	if err != nil {
+		return err
+	}
 	if n := len(l.events); n > 0 && l.state.EndSeed == n-1 {
 		return nil
 	}
-	_, err := l.Append(now, EndSeed.New(Nothing{}))
+	_, err = l.Append(now, EndSeed.New(Nothing{}))
 	return err
 }
 

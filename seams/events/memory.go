@@ -84,17 +84,7 @@ func (m *Memory) Resume(_ context.Context, id string, scope *seams.Scope) (Sessi
 	if !closed {
 		return nil, seams.Errorf(seams.SessionAlreadyLive, "events", "session %q is live or being prepared", id)
 	}
-	drafts, err := Repair(log)
-	if err != nil {
-		return nil, err
-	}
-	now := m.now()
-	for _, d := range drafts {
-		if _, err := log.Append(now, d); err != nil {
-			return nil, err
-		}
-	}
-	if err := log.EndSeed(now); err != nil {
+	if err := log.EndSeed(m.now()); err != nil {
 		return nil, err
 	}
 	if m.opt.Enforce {

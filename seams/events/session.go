@@ -52,11 +52,16 @@ func (s *session) live() bool {
 	return s.phase == entered || s.phase == announced
 }
 
-// snapshot returns a log of its own, and whether the session is closed.
+// snapshot returns a log of its own, and whether the session has ended.
 func (s *session) snapshot() (*Log, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.log.clone(), s.phase == closed
+	select {
+	case <-s.done:
+		return s.log.clone(), true
+	default:
+		return s.log.clone(), false
+	}
 }
 
 func (s *session) info() (Info, bool) {

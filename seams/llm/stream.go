@@ -199,12 +199,33 @@ func (r *Registry) dispatch(ctx context.Context, scope *seams.Scope, req Request
 		if err == nil && s == nil {
 			err = seams.Errorf(seams.WrongType, StreamEvent.Name, "a listener of %s answered no stream", StreamEvent.Name)
 		}
+		if err == nil {
+			err = guarded(s, yield)
+		}
 		if err != nil {
 			yield(nil, err)
+		}
+	}
+}
+
+// guarded runs s; a panic that is not the consumer's is an error.
+func guarded(s Stream, yield func(Chunk, error) bool) (err error) {
+	consuming, left := false, false
+	defer func() {
+		if consuming {
 			return
 		}
-		s(yield)
-	}
+		if p := recover(); p != nil && !left {
+			err = seams.Errorf(seams.Panicked, StreamEvent.Name, "the stream of a listener panicked: %v", p)
+		}
+	}()
+	s(func(c Chunk, err error) bool {
+		consuming = true
+		more := yield(c, err)
+		consuming, left = false, !more
+		return more
+	})
+	return nil
 }
 
 // deliver is the adapter's boundary: it hands the request over in the form the

@@ -24,8 +24,9 @@ type Call struct {
 	Barrier func(context.Context) error
 	// BeforePost is called once when the outcome is there and phase 6 is next; a
 	// caller that runs calls side by side orders their phase 6 by waiting in it.
-	// Nil waits for nothing.
-	BeforePost func()
+	// Nil waits for nothing. ctx ends when the drain deadline of the tool's owner
+	// passes: to wait on is to keep it from leaving.
+	BeforePost func(ctx context.Context)
 }
 
 // Result is the outcome of a call. It is made by the pipeline, or by a listener

@@ -13,7 +13,8 @@ import (
 // Definition is one tool. Only Name, Description and Parameters reach the
 // model. It is copied when it is registered.
 type Definition struct {
-	// Name is what the model calls: 1 to 64 letters, digits, '_', '-' or '.'.
+	// Name is what the model calls: 1 to 64 letters, digits, '_' or '-', as
+	// every provider takes it.
 	Name        string
 	Description string
 	// Parameters describes the arguments, an object. Nil is an object without

@@ -42,14 +42,14 @@ type run struct {
 	r          *Registry
 	caller     context.Context
 	barrier    func(context.Context) error
-	beforePost func()
+	beforePost func(context.Context)
 	exec       *Exec
 
 	// found is the definition the call works with: the one seen when it began
 	// until the dispatch looks it up anew and takes its owner's lease.
 	found seams.Entry[*tool]
 	known bool
-	frame context.Context // of the lease
+	frame context.Context // of the lease; ends with its drain deadline only
 	exit  func()          // nil while there is no lease
 
 	started bool // the body was called
@@ -218,7 +218,7 @@ func (x *run) dispatch(ctx, around context.Context) *Result {
 		return x.failure(err)
 	}
 	if x.barrier != nil {
-		if err := contain("barrier", func() error { return x.barrier(x.frame) }); err != nil {
+		if err := contain("barrier", func() error { return x.barrier(ctx) }); err != nil {
 			if x.caller.Err() != nil {
 				return x.aborted()
 			}
@@ -248,7 +248,7 @@ func (x *run) enter(ctx context.Context) error {
 		if !ok {
 			return x.unknown()
 		}
-		frame, exit, err := e.Claim.Enter(ctx)
+		frame, exit, err := e.Claim.Enter(context.WithoutCancel(ctx))
 		if err == nil {
 			x.found, x.known, x.frame, x.exit = e, true, frame, exit
 			return nil
@@ -269,7 +269,10 @@ func (x *run) leave() {
 // body runs Execute within its time limit. ctx is the dispatch's, without the
 // limits of the lease.
 func (x *run) body(ctx context.Context, def *tool) (value any, err error) {
-	frame := x.frame
+	frame, end := context.WithCancelCause(x.frame)
+	defer end(nil)
+	defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	errTimeout := errors.New("tool timeout") // of this call, not of one it is part of
 	if def.Timeout > 0 {
 		var cancel context.CancelFunc
 		frame, cancel = context.WithTimeoutCause(frame, def.Timeout, errTimeout)
@@ -293,8 +296,6 @@ func (x *run) body(ctx context.Context, def *tool) (value any, err error) {
 	}
 	return value, err
 }
-
-var errTimeout = errors.New("tool timeout")
 
 // unknown names the tools there are, the likely one first.
 func (x *run) unknown() error {
@@ -364,7 +365,11 @@ func (x *run) settle(res *Result) *Result {
 // review is phase 6.
 func (x *run) review(res *Result) *Result {
 	if x.beforePost != nil {
-		x.beforePost()
+		ctx := x.frame
+		if ctx == nil {
+			ctx = context.WithoutCancel(x.caller)
+		}
+		x.beforePost(ctx)
 	}
 	v, err := PostExecute.Dispatch(x.caller, x.r.opt.Bus, x.exec.Scope, Outcome{x.exec, res.copy()}, func(context.Context) (Verdict, error) {
 		return Verdict{}, nil

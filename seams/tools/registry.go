@@ -100,7 +100,7 @@ func compile(d Definition) (*tool, error) {
 	return &tool{d, llm.ToolSchema{Name: d.Name, Description: d.Description, Parameters: raw}}, nil
 }
 
-var nameForm = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,64}$`)
+var nameForm = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
 // Register adds a tool to o's scope, where it shadows an outer one of its
 // name. It fails with DUPLICATE when the scope has the name, with
@@ -110,7 +110,7 @@ func (r *Registry) Register(o seams.Owner, d Definition) (seams.Undo, error) {
 	op := "tools.register"
 	switch {
 	case !nameForm.MatchString(d.Name):
-		return nil, seams.Errorf(seams.InvalidArgument, op, "tool name %q: expected 1 to 64 letters, digits, '_', '-' or '.'", d.Name)
+		return nil, seams.Errorf(seams.InvalidArgument, op, "tool name %q: expected 1 to 64 letters, digits, '_' or '-'", d.Name)
 	case d.Name == reserved:
 		return nil, seams.Errorf(seams.InvalidArgument, op, "tool name %q is reserved; choose another", d.Name)
 	case d.Execute == nil:
