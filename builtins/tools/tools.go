@@ -18,9 +18,9 @@ func Plugin() *cordis.Plugin {
 			_, err := cordis.Provide(ctx, tools.Key, tools.New(tools.Options{
 				Bus:   ctx,
 				Stamp: ctx.Container().Stamp,
-				Approver: func() tools.Approver {
-					a, _ := cordis.Lookup(ctx, tools.ApprovalKey)
-					return a
+				Approver: func() (tools.Approver, func()) {
+					a, give, _ := cordis.Borrow(ctx, tools.ApprovalKey)
+					return a, give
 				},
 				Contained: func(_ context.Context, err error) { ctx.Report("observer", "tools", err) },
 			}))

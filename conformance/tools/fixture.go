@@ -38,7 +38,7 @@ type stage struct {
 func newStage(make func(tools.Options) Registry) *stage {
 	s := &stage{bus: harness.NewBus()}
 	s.owner = s.bus.Owner("plugin", nil)
-	s.reg = make(tools.Options{Bus: s.bus, Approver: func() tools.Approver { return s.approver }})
+	s.reg = make(tools.Options{Bus: s.bus, Approver: func() (tools.Approver, func()) { return s.approver, func() {} }})
 	return s
 }
 

@@ -155,7 +155,7 @@ func TestSuiteCatchesBrokenImplementations(t *testing.T) {
 			return f
 		}}), "T-49"},
 		{"approval taken for granted", func(o tools.Options) toolstest.Registry {
-			o.Approver = func() tools.Approver { return yes{} }
+			o.Approver = func() (tools.Approver, func()) { return yes{}, func() {} }
 			return tools.New(o)
 		}, "T-19"},
 		{"always parallel", with(broken{mode: func(tools.ExecutionMode) tools.ExecutionMode { return tools.Parallel }}), "T-42"},

@@ -22,8 +22,9 @@ type Options struct {
 	// DrainTimeout is how long calls inside a plugin may go on after it was
 	// unloaded before their contexts are cancelled, 30 s if zero.
 	DrainTimeout time.Duration
-	// Report is told, once, each error that no caller is answered with. It is
-	// called from any goroutine, several at a time. Nil drops reports.
+	// Report is told, once, each error that no caller is answered with, and each
+	// of an undo. It is called from any goroutine, several at a time; no observer
+	// holds it up. Nil drops reports.
 	Report func(Report)
 }
 
@@ -159,7 +160,25 @@ func (c *Container) report(r Report) {
 // blame queues what failed, or was noticed, inside a step.
 func (st *state) blame(r Report) {
 	if st.c.opts.Report != nil {
-		st.queue(note{report: &r})
+		if st.reports = append(st.reports, r); !st.reporting {
+			st.reporting = true
+			st.out = append(st.out, command{kind: cmdReport})
+		}
+	}
+}
+
+// reportAll hands over queued reports until there are none.
+func (c *Container) reportAll() {
+	for ended := false; !ended; {
+		var next []Report
+		c.do(func(st *state) {
+			next, st.reports = st.reports, nil
+			ended = len(next) == 0
+			st.reporting = !ended
+		})
+		for _, r := range next {
+			c.report(r)
+		}
 	}
 }
 

@@ -200,6 +200,7 @@ func (ctx *Context) Load(c context.Context, p *Plugin, cfg any) (*Fiber, error) 
 		return nil, m.err
 	}
 	if m.out.State() == Active {
+		in.published()
 		return m.out, nil
 	}
 	return m.out, m.out.Settle(c)

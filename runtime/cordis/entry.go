@@ -33,7 +33,7 @@ func (e *Entry) Set(p *Plugin, cfg any, resolve func(*Context) (any, error)) (*F
 	e.ctx.ep.f.c.do(func(st *state) {
 		if at := e.ctx.ep.entries[e.name]; at != nil {
 			hold, next := at.undecided()
-			if next == nil && hold != nil && hold.phase == active && hold.p == p && len(hold.ep.updates) > 0 && st.sameSlots(hold, e.ctx) {
+			if next == nil && hold != nil && hold.phase == active && hold.p == p && len(hold.ep.updates) > 0 && hold.scope == e.ctx.scope && st.sameSlots(hold, e.ctx) {
 				f = hold
 				equal = resolve == nil && f.resolve == nil && reflect.DeepEqual(f.raw, cfg)
 			}
@@ -111,22 +111,33 @@ func (st *state) unchanged(ctx *Context, m *mount, hold, next *Fiber) bool {
 	return true
 }
 
-// sameSlots reports whether f would inject and provide in the same realms if it
-// were mounted through ctx.
+// sameSlots reports whether f and all below it would inject and provide in the
+// same realms if f were mounted through ctx.
 func (st *state) sameSlots(f *Fiber, ctx *Context) bool {
 	probe := &Fiber{c: st.c, p: f.p, parent: f.parent}
 	probe.base.Store(ctx.lay)
-	for i := range f.needs {
-		if probe.slotOf(f.needs[i].Name) != f.needs[i].slot.key {
-			return false
+	same := true
+	st.walk(f, func(d *Fiber) {
+		for i := range d.needs {
+			same = same && d.realmUnder(f, probe, d.needs[i].Name) == d.needs[i].slot.key.realm
+		}
+		for _, s := range d.claims {
+			same = same && d.realmUnder(f, probe, s.key.name) == s.key.realm
+		}
+	})
+	return same
+}
+
+// realmUnder is realmOf with probe in the place of f, which is d or above it.
+func (d *Fiber) realmUnder(f, probe *Fiber, name string) *realm {
+	for ; d != f; d = d.parent {
+		for l := d.base.Load(); l != nil; l = l.next {
+			if l.set && l.name == name {
+				return l.realm
+			}
 		}
 	}
-	for _, s := range f.claims {
-		if probe.slotOf(s.key.name) != s.key {
-			return false
-		}
-	}
-	return true
+	return probe.realmOf(name)
 }
 
 // Batch collects mounts and disposals and carries them out in one step: inside

@@ -349,7 +349,6 @@ type note struct {
 	old, now State
 	service  string
 	realm    *realm
-	report   *Report
 }
 
 // StatusChange is the payload of internal/status.
@@ -383,12 +382,9 @@ func (c *Container) watched() bool { return c.watch.Load() }
 
 // tell queues a change if anybody listens.
 func (st *state) tell(n note) {
-	if n.fiber == nil && st.onService != nil || n.fiber != nil && (st.onStatus != nil || n.now == Disposed && st.onPlugin != nil) {
-		st.queue(n)
+	if n.fiber == nil && st.onService == nil || n.fiber != nil && st.onStatus == nil && (n.now != Disposed || st.onPlugin == nil) {
+		return
 	}
-}
-
-func (st *state) queue(n note) {
 	st.notes = append(st.notes, n)
 	if !st.telling {
 		st.telling = true
@@ -427,8 +423,6 @@ func (c *Container) tell(n note) {
 	var err error
 	ctx := context.WithValue(c.ctx, unsettled{}, true)
 	switch {
-	case n.report != nil:
-		c.opts.Report(*n.report)
 	case n.fiber == nil:
 		_, err = c.dispatch(ctx, seams.Dispatch{Event: ServiceEvent.Name, Payload: ServiceChange{n.service}}, func(l *Context) bool {
 			return l.realmOf(n.service) == n.realm

@@ -98,10 +98,25 @@ func (st *state) info(f *Fiber) FiberInfo {
 	if f.err != nil {
 		i.Error = f.err.Error()
 	}
+	required := 0
 	for k := range f.needs {
 		n := &f.needs[k]
 		ni := NeedInfo{Service: n.Name, Realm: n.slot.key.realm.String(), Optional: n.Optional}
-		if b := n.slot.shown.Load(); b != nil {
+		var b *binding
+		switch {
+		case n.Optional: // its slot may have been dropped and made again
+			if s := st.c.slots.get(n.slot.key); s != nil {
+				b = s.shown.Load()
+			}
+		case f.ep != nil: // what it is committed to, whatever has come since
+			b = f.ep.view[required].Load()
+		default:
+			b = n.slot.shown.Load()
+		}
+		if !n.Optional {
+			required++
+		}
+		if b != nil {
 			ni.Provider = b.ep.f.id
 		}
 		i.Inject = append(i.Inject, ni)
@@ -264,12 +279,4 @@ func (ep *episode) commits(p *episode) bool {
 		}
 	}
 	return false
-}
-
-// Visited returns how many fibers the scheduler has looked at since the
-// container was made. Scale tests assert on it; it says nothing about time.
-func (c *Container) Visited() uint64 {
-	var n uint64
-	c.do(func(st *state) { n = st.visits })
-	return n
 }

@@ -55,12 +55,13 @@ type command struct {
 type commandKind uint8
 
 const (
-	cmdStage commandKind = iota // run Apply, or its next step
-	cmdStop                     // end a diverted step sequence
-	cmdUndo                     // run an inverse
-	cmdDrain                    // bound the frames inside a closed gate
-	cmdPoke                     // post evPoke
-	cmdTell                     // hand notes to observers
+	cmdStage  commandKind = iota // run Apply, or its next step
+	cmdStop                      // end a diverted step sequence
+	cmdUndo                      // run an inverse
+	cmdDrain                     // bound the frames inside a closed gate
+	cmdPoke                      // post evPoke
+	cmdTell                      // hand notes to observers
+	cmdReport                    // hand over reports
 )
 
 // executor runs commands. The production one starts goroutines; tests park them
@@ -99,6 +100,10 @@ func (c *Container) do(fn func(*state)) {
 		c.exec.start(c, out)
 	}
 }
+
+// published returns when what was decided so far can be seen: a fiber shows its
+// new state in the middle of a step, what it registered at the step's end.
+func (c *Container) published() { c.do(func(*state) {}) }
 
 // decide is do, and answers the commands that are to be started.
 func (c *Container) decide(fn func(*state)) []command {
@@ -305,6 +310,9 @@ func (c *Container) execute(cmd command) *event {
 		return nil
 	case cmdTell:
 		c.tellAll()
+		return nil
+	case cmdReport:
+		c.reportAll()
 		return nil
 	default:
 		return &event{kind: evPoke, f: cmd.f, last: cmd.retake}

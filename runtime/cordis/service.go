@@ -177,16 +177,8 @@ func (ctx *Context) view(name string) (*binding, error) {
 // has none, with the name's slot.
 func (ctx *Context) bound(name string) (*binding, *slot) {
 	ep := ctx.ep
-	i := 0
-	for k := range ep.f.needs {
-		n := &ep.f.needs[k] // not a copy: its links are the scheduler's
-		if n.Optional {
-			continue
-		}
-		if n.Name == name {
-			return ep.view[i].Load(), nil
-		}
-		i++
+	if at := ctx.commitment(name); at != nil {
+		return at.Load(), nil
 	}
 	s := ep.f.c.slots.get(slotKey{name, ctx.realmOf(name)})
 	if s != nil && ep.binds.Load() {
@@ -225,6 +217,7 @@ func Get[T any](ctx *Context, key seams.Key[T]) (T, error) {
 // Ref is a resolved service: reading it is one atomic load. It is valid as long
 // as Get would answer.
 type Ref[T any] struct {
+	at   *atomic.Pointer[binding] // where the activation's commitment stands; nil if it has none
 	cell *cell[T]
 }
 
@@ -235,18 +228,44 @@ func Resolve[T any](ctx *Context, key seams.Key[T]) (Ref[T], error) {
 	if err != nil {
 		return Ref[T]{}, err
 	}
-	if c, ok := b.cell.(*cell[T]); ok {
-		return Ref[T]{c}, nil
+	r := Ref[T]{at: ctx.commitment(key.Name)}
+	var ok bool
+	if r.cell, ok = b.cell.(*cell[T]); !ok {
+		v, err := value[T](ctx, b)
+		if err != nil {
+			return Ref[T]{}, err
+		}
+		r.cell = newCell(v)
 	}
-	v, err := value[T](ctx, b)
-	if err != nil {
-		return Ref[T]{}, err
+	return r, nil
+}
+
+// commitment is where the binding the activation is committed to for name stands,
+// nil if it does not inject it. While it loads, another may come to stand there.
+func (ctx *Context) commitment(name string) *atomic.Pointer[binding] {
+	i := 0
+	for k := range ctx.ep.f.needs {
+		n := &ctx.ep.f.needs[k] // not a copy: its links are the scheduler's
+		if n.Optional {
+			continue
+		}
+		if n.Name == name {
+			return &ctx.ep.view[i]
+		}
+		i++
 	}
-	return Ref[T]{newCell(v)}, nil
+	return nil
 }
 
 // Load reads the service.
-func (r Ref[T]) Load() T { return *r.cell.v.Load() }
+func (r Ref[T]) Load() T {
+	if r.at != nil {
+		if c, ok := r.at.Load().cell.(*cell[T]); ok {
+			return *c.v.Load()
+		}
+	}
+	return *r.cell.v.Load()
+}
 
 // Lookup reads a service that may be absent, without declaring it (§1.3 get).
 // The answer holds for this instant: to call a service that is not injected, use

@@ -178,6 +178,9 @@ type state struct {
 	notes   []note
 	telling bool // notes are being handed to listeners
 
+	reports   []Report
+	reporting bool // reports are being handed over
+
 	onStatus, onService, onPlugin *events  // the container\'s own events, nil if unheard
 	check                         []*Fiber // fibers whose waiters must be looked at
 	transit                       int      // fibers that load or unload, and held ones
@@ -308,7 +311,7 @@ func (st *state) staged(ev *event) {
 	}
 	st.trace("stage", f, nil)
 	switch {
-	case ev.err != nil && !(f.retired && seams.CodeOf(ev.err) == seams.InactiveEffect):
+	case ev.err != nil && !(f.retired && (seams.CodeOf(ev.err) == seams.InactiveEffect || seams.CodeOf(ev.err) == seams.Unloaded)):
 		st.fail(f, ev.err)
 	case ep.diverted || !st.mut.has(mutNoRecheck) && !st.same(f):
 		if !ev.last {

@@ -56,7 +56,8 @@ func (d *Done) Wait(ctx context.Context) error {
 	if d.what == goneAll && len(d.all) == 0 || d.what == gone && d.f == nil {
 		return nil
 	}
-	if d.f != nil && d.what == gone && d.f.State() == Disposed {
+	if d.f != nil && (d.what == gone && d.f.State() == Disposed || d.what == ready && d.f.State() == Active) {
+		d.c.published()
 		return nil
 	}
 	w := &waiter{d: d}
@@ -253,7 +254,7 @@ func (st *state) resolved(d *Done) (bool, error) {
 		if len(st.stuck) > 0 {
 			return true, st.stuckIn(nil)
 		}
-		return st.transit == 0 && st.undos == 0 && !st.telling, nil
+		return st.transit == 0 && st.undos == 0 && !st.telling && !st.reporting, nil
 	}
 }
 

@@ -115,8 +115,10 @@ var cores = map[string]core{
 
 func reader[T any](t Type[T], check func(T) error) core {
 	return core{read: func(e Event, data any) (any, error) {
+		// What the state keeps is read from the log: data is the caller's. Of
+		// chunks, which are many, it keeps nothing.
 		d, ok := data.(T)
-		if !ok {
+		if !ok || t.Name != AssistantChunk.Name {
 			var err error
 			if d, err = t.Decode(e); err != nil {
 				return nil, err

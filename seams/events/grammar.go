@@ -19,9 +19,10 @@ func NewGrammar() *Grammar {
 }
 
 // Commit checks the next event and, if it is in order, takes it. An error is
-// INVALID_EVENT and leaves the grammar as it was. Events of other types and
-// those with ill-formed data are not its concern.
+// INVALID_EVENT, also of ill-formed data, and leaves the grammar as it was. Events
+// of other types are not its concern.
 func (g *Grammar) Commit(e Event) error {
+	replaces := e.SurfaceOp != nil && e.SurfaceOp.Replace
 	in := func(turn, step int) error {
 		if !g.inStep || turn != g.turn || step != g.step {
 			return invalid(e, "data", "names step %d.%d, which is not open", turn, step)
@@ -79,17 +80,17 @@ func (g *Grammar) Commit(e Event) error {
 		}
 		g.inStep = false
 	case AssistantChunk.Name:
-		d, err := AssistantChunk.Decode(e)
+		d, err := Type[Step]{Name: AssistantChunk.Name}.Decode(e) // the log has read the chunk
 		if err != nil {
 			return err
 		}
 		return in(d.Turn, d.Step)
 	case AssistantMessage.Name:
 		d, err := AssistantMessage.Decode(e)
-		if err == nil && !e.SurfaceOp.Replace {
+		if err == nil && !replaces {
 			err = in(d.Turn, d.Step)
 		}
-		if err != nil || e.SurfaceOp.Replace {
+		if err != nil || replaces {
 			return err
 		}
 		for _, c := range d.Message.Content.ToolCalls() {
@@ -110,10 +111,10 @@ func (g *Grammar) Commit(e Event) error {
 		g.called[d.CallID] = true
 	case ToolResult.Name:
 		d, err := ToolResult.Decode(e)
-		if err == nil && !e.SurfaceOp.Replace {
+		if err == nil && !replaces {
 			err = in(d.Turn, d.Step)
 		}
-		if err != nil || e.SurfaceOp.Replace {
+		if err != nil || replaces {
 			return err
 		}
 		id := d.Message.Source.CallID

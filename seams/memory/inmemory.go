@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -28,6 +29,7 @@ type Memory struct {
 
 	mu      sync.RWMutex
 	items   map[id]entry
+	swept   int // items left when those that had expired were last dropped
 	working map[Scope]json.RawMessage
 }
 
@@ -84,6 +86,10 @@ func (m *Memory) Put(ctx context.Context, it Item) (Item, error) {
 		e.Created = old.Created
 	}
 	m.items[at] = e
+	if len(m.items) > 2*m.swept+64 {
+		maps.DeleteFunc(m.items, func(_ id, it entry) bool { return it.expired(e.Updated) })
+		m.swept = len(m.items)
+	}
 	return e.copy(), nil
 }
 

@@ -151,11 +151,16 @@ func (x *run) ask(reason string) (*Result, error) {
 	if x.exec.Agent == "" {
 		return denied(reason, "The call needs approval, and no agent makes it that could be asked for."), nil
 	}
-	approver := x.r.opt.Approver()
+	approver, give := x.r.opt.Approver()
 	if approver == nil {
 		return denied(reason, "The call needs approval, and no approval service is provided."), nil
 	}
-	answer, err := approver.Request(x.caller, ApprovalRequest{x.exec.Agent, x.exec.Name, x.exec.CallID, x.exec.Arguments, reason})
+	defer give()
+	var answer Approval
+	err := contain("approval", func() (err error) {
+		answer, err = approver.Request(x.caller, ApprovalRequest{x.exec.Agent, x.exec.Name, x.exec.CallID, x.exec.Arguments, reason})
+		return
+	})
 	switch {
 	case x.caller.Err() != nil && (err != nil || answer == Cancelled):
 		return x.aborted(), nil

@@ -27,9 +27,9 @@ type Options struct {
 	Bus seams.Bus
 	// Stamp is the container's publication stamp, see [seams.NewRegistry].
 	Stamp func() uint64
-	// Approver returns who answers questions now, nil if nobody is provided. A
-	// nil function is one that returns nil.
-	Approver func() Approver
+	// Approver returns who answers questions now, nil if nobody is provided, and
+	// what gives it back after the answer. A nil function is one that returns nil.
+	Approver func() (approver Approver, give func())
 	// Contained is told what observers of Results and Changed failed with.
 	Contained func(ctx context.Context, err error)
 }
@@ -46,7 +46,7 @@ type Registry struct {
 // New makes a registry.
 func New(opt Options) *Registry {
 	if opt.Approver == nil {
-		opt.Approver = func() Approver { return nil }
+		opt.Approver = func() (Approver, func()) { return nil, nil }
 	}
 	if opt.Contained == nil {
 		opt.Contained = func(context.Context, error) {}
