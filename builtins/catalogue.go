@@ -11,6 +11,7 @@ import (
 	"github.com/ouro-run/ouro/builtins/fs"
 	"github.com/ouro-run/ouro/builtins/http"
 	"github.com/ouro-run/ouro/builtins/llm"
+	"github.com/ouro-run/ouro/builtins/llmretry"
 	"github.com/ouro-run/ouro/builtins/logger"
 	"github.com/ouro-run/ouro/builtins/memory"
 	"github.com/ouro-run/ouro/builtins/openai"
@@ -28,6 +29,7 @@ var defaults = []string{"llm", "tools", "events", "memory", "timer", "logger"}
 var aliases = map[string]string{
 	"@deepseek-ai/dsh-agent-loop":  "agent-loop",
 	"@deepseek-ai/dsh-llm":         "llm",
+	"@deepseek-ai/dsh-llm-retry":   "llm-retry",
 	"@deepseek-ai/dsh-tools":       "tools",
 	"@deepseek-ai/dsh-session":     "events",
 	"@deepseek-ai/dsh-tool-cordis": "cordis-tools",
@@ -47,6 +49,7 @@ func (r *Runtime) catalogue() map[string]*cordis.Plugin {
 		"fs":           fs.Plugin(dir),
 		"http":         http.Plugin(),
 		"llm":          llm.Plugin(),
+		"llm-retry":    llmretry.Plugin(),
 		"logger":       logger.Plugin(r.opt.Log),
 		"memory":       memory.Plugin(),
 		"openai":       openai.Plugin(r.identity),

@@ -47,6 +47,8 @@ type Config struct {
 	// MaxEventBytes bounds one event of the stream.
 	MaxEventBytes int
 	Compat        Compat
+	// RetryPolicy is for whoever retries; the adapter never does.
+	RetryPolicy llm.RetryPolicy
 	// Identity is what the service is told about this program.
 	Identity llm.Identity
 	// Warn is told of replies that are right in form but odd; it may be nil.
@@ -63,8 +65,8 @@ type Compat struct {
 	KeepThinkTags bool
 }
 
-// Adapter is the adapter. It implements llm.Adapter, llm.Catalogue and
-// llm.ModelResolver.
+// Adapter is the adapter. It implements llm.Adapter, llm.Catalogue,
+// llm.ModelResolver and llm.RetryPolicied.
 type Adapter struct {
 	cfg      Config
 	endpoint string
@@ -93,6 +95,9 @@ func New(cfg Config) (*Adapter, error) {
 	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout)
 	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, sse.DefaultMaxEvent)
 	cfg.Models = slices.Clone(cfg.Models)
+	if cfg.RetryPolicy.Mode == "" {
+		cfg.RetryPolicy = llm.DefaultRetryPolicy()
+	}
 
 	a := &Adapter{cfg: cfg, endpoint: base.JoinPath("chat/completions").String(), header: http.Header{}}
 	a.header.Set("Content-Type", "application/json")
@@ -158,6 +163,9 @@ func (a *Adapter) ResolveModel(_ context.Context, route, model string) (llm.Mode
 	}
 	return described(llm.ModelInfo{ID: model}, route), nil
 }
+
+// RetryPolicy implements [llm.RetryPolicied].
+func (a *Adapter) RetryPolicy(string) llm.RetryPolicy { return a.cfg.RetryPolicy }
 
 func described(m llm.ModelInfo, route string) llm.ModelInfo {
 	m.Provider = route

@@ -18,6 +18,7 @@ type config struct {
 	Headers       map[string]string `json:"headers"`
 	TimeoutMS     int64             `json:"timeoutMs"`
 	IdleTimeoutMS int64             `json:"idleTimeoutMs"`
+	RetryPolicy   llm.RetryPolicy   `json:"retryPolicy"`
 	Compat        struct {
 		SendReasoning bool `json:"sendReasoning"`
 		KeepThinkTags bool `json:"keepThinkTags"`
@@ -36,6 +37,7 @@ var configSchema = schema.As[config](schema.Object(schema.Fields{
 	"headers":       schema.Dict(schema.String()).Description("sent with each request"),
 	"timeoutMs":     schema.Natural().Description("bounds the wait for the head of a response"),
 	"idleTimeoutMs": schema.Natural().Description("bounds the silence between two parts of a response"),
+	"retryPolicy":   llm.RetryPolicySchema().Description("for llm-retry: which failures are worth another try, how often and when"),
 	"compat": schema.Object(schema.Fields{
 		"sendReasoning": schema.Boolean().Default(false).Description("send the reasoning of earlier replies back, as some services demand"),
 		"keepThinkTags": schema.Boolean().Default(false).Description("leave <think> tags in the text"),
@@ -65,6 +67,7 @@ func apply(ctx *cordis.Context, cfg config, identity llm.Identity) error {
 		IdleTimeout: time.Duration(cfg.IdleTimeoutMS) * time.Millisecond,
 		Compat:      openai.Compat{SendReasoning: cfg.Compat.SendReasoning, KeepThinkTags: cfg.Compat.KeepThinkTags},
 		Identity:    identity,
+		RetryPolicy: cfg.RetryPolicy,
 		Warn:        func(text string) { ctx.Report("adapter", "openai", seams.Errorf(seams.Unknown, "openai", "%s", text)) },
 	})
 	if err != nil {

@@ -62,6 +62,8 @@ func (p *program) composition(flag string) (file string, text []byte, note strin
   name: openai
   config:
     baseURL: %q%s
+- id: llm-retry
+  name: llm-retry
 - id: agent-loop
   name: agent-loop
   config:

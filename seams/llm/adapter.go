@@ -1,10 +1,6 @@
 package llm
 
-import (
-	"context"
-
-	"github.com/ouro-run/ouro/seams"
-)
+import "context"
 
 // Adapter speaks to one provider. It may implement the optional interfaces
 // Describer, Catalogue, ModelResolver and RetryPolicied too.
@@ -68,32 +64,4 @@ type ReasoningInfo struct {
 type Effort struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`
-}
-
-// RetryPolicy is data: it belongs to a route, is captured at registration and
-// read by whoever retries. Mode is "normal" or "always"; MaxRetries
-// and RetryableCodes count in normal mode only.
-type RetryPolicy struct {
-	Mode           string       `json:"mode"`
-	MaxRetries     int          `json:"maxRetries,omitempty"`
-	RetryableCodes []seams.Code `json:"retryableCodes,omitempty"`
-	Backoff        Backoff      `json:"backoff"`
-}
-
-// Backoff is exponential between the two delays, in milliseconds, each varied
-// by ±JitterRatio.
-type Backoff struct {
-	InitialDelayMs int     `json:"initialDelayMs"`
-	MaxDelayMs     int     `json:"maxDelayMs"`
-	JitterRatio    float64 `json:"jitterRatio"`
-}
-
-// DefaultRetryPolicy returns the policy of a route that states none.
-func DefaultRetryPolicy() RetryPolicy {
-	return RetryPolicy{
-		Mode:           "normal",
-		MaxRetries:     5,
-		RetryableCodes: []seams.Code{seams.EmptyResponse, seams.RateLimit, seams.Server, seams.Timeout, seams.Transport},
-		Backoff:        Backoff{InitialDelayMs: 500, MaxDelayMs: 10000, JitterRatio: 0.1},
-	}
 }

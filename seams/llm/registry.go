@@ -143,6 +143,9 @@ func describe(a Adapter, routes []string) (map[string]routeFacts, error) {
 		if p, ok := a.(RetryPolicied); ok {
 			f.policy = p.RetryPolicy(route)
 			f.policy.RetryableCodes = slices.Clone(f.policy.RetryableCodes)
+			if err := f.policy.Validate(); err != nil {
+				return nil, seams.Errorf(seams.InvalidAdapter, "llm.registerAdapter", "retry policy of route %q: %w", route, err)
+			}
 		}
 		out[route] = f
 	}

@@ -264,7 +264,7 @@ func TestPrepare(t *testing.T) {
 	w := newWorld()
 	lookups := 0
 	var got llm.Request
-	policy := llm.RetryPolicy{Mode: "always", RetryableCodes: []seams.Code{"X"}}
+	policy := llm.RetryPolicy{Mode: "always", RetryableCodes: []seams.Code{"X"}, Backoff: llm.Backoff{InitialDelayMs: 1, MaxDelayMs: 1}}
 	w.add(t, described{
 		adapterFunc: func(_ context.Context, req llm.Request) llm.Stream { got = req; return chunks(reply("x")...) },
 		resolve: func(_ context.Context, route, model string) (llm.ModelInfo, error) {
