@@ -58,7 +58,7 @@ func RetryPolicySchema() *schema.Schema {
 	}
 	return schema.Object(schema.Fields{
 		"mode":           schema.Enum(RetryNormal, RetryAlways).Default(d.Mode),
-		"maxRetries":     schema.Natural().Default(float64(d.MaxRetries)).Description("of one request, in mode normal"),
+		"maxRetries":     schema.Natural().Max(1<<53 - 1).Default(float64(d.MaxRetries)).Description("of one request, in mode normal"),
 		"retryableCodes": schema.Array(schema.String().Min(1)).Default(codes).Description("the error codes that are worth another try, in mode normal"),
 		"backoff": schema.Object(schema.Fields{
 			"initialDelayMs": delay(d.Backoff.InitialDelayMs),
