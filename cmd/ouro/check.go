@@ -55,6 +55,9 @@ func check(ctx context.Context, p *program, args []string) int {
 	opt := p.options(p.path(*file), nil)
 	opt.Fault, opt.Report = nil, nil
 	faults, err := builtins.Check(ctx, opt)
+	if cause := context.Cause(ctx); cause != nil {
+		return p.fail(cause)
+	}
 	var placed config.Faults
 	switch {
 	case errors.As(err, &placed):

@@ -42,19 +42,27 @@ func demo(ctx context.Context, p *program, args []string) int {
 			return p.fail(seams.Errorf(seams.NotFound, "", "--invoices %s is no folder", *folder))
 		}
 	}
-	if err == nil {
-		err = p.demo(ctx, invoices)
-	}
 	if err != nil {
 		return p.fail(err)
 	}
-	return exitDone
+	begun, err := p.demo(ctx, invoices)
+	switch cause := context.Cause(ctx); {
+	case err == nil:
+		return exitDone
+	case cause != nil:
+		return p.fail(cause)
+	case begun:
+		return p.failAs(err, exitFailed)
+	}
+	return p.fail(err)
 }
 
-func (p *program) demo(ctx context.Context, invoices fs.FS) (err error) {
+// demo copies everything to a temporary folder and plays there; begun says that
+// the story was told, whatever its end.
+func (p *program) demo(ctx context.Context, invoices fs.FS) (begun bool, err error) {
 	dir, err := os.MkdirTemp("", "ouro-demo-")
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() {
 		if rerr := os.RemoveAll(dir); err == nil {
@@ -63,26 +71,26 @@ func (p *program) demo(ctx context.Context, invoices fs.FS) (err error) {
 	}()
 	composition, err := fs.Sub(demoFiles, "demo/composition")
 	if err != nil {
-		return err
+		return false, err
 	}
 	if err := os.CopyFS(dir, composition); err != nil {
-		return err
+		return false, err
 	}
 	if err := os.CopyFS(filepath.Join(dir, "invoices"), invoices); err != nil {
-		return err
+		return false, err
 	}
 	opt := p.options(filepath.Join(dir, configName), nil)
 	opt.CWD = filepath.Join(dir, "invoices")
 	r, err := builtins.Open(ctx, opt)
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer func() {
 		if cerr := r.Close(context.WithoutCancel(ctx)); err == nil {
 			err = cerr
 		}
 	}()
-	return p.tell(ctx, r, opt.CWD)
+	return true, p.tell(ctx, r, opt.CWD)
 }
 
 // tell runs the task and tells the story on stdout.

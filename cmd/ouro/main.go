@@ -155,11 +155,16 @@ func parse(fs *flag.FlagSet, args []string) (rest []string, code int, done bool)
 	return rest, 0, false
 }
 
-// fail prints an error and answers its exit code.
-func (p *program) fail(err error) int {
+// fail prints an error that kept a command from beginning and answers its exit
+// code.
+func (p *program) fail(err error) int { return p.failAs(err, exitUsage) }
+
+// failAs prints an error and answers its exit code: otherwise, if its code has
+// none of its own.
+func (p *program) failAs(err error, otherwise int) int {
 	code, cut := interrupted(err)
 	if !cut {
-		code = exitOf(seams.CodeOf(err), exitUsage)
+		code = exitOf(seams.CodeOf(err), otherwise)
 	}
 	if code < exitSignal {
 		p.complain(err.Error(), seams.CodeOf(err))

@@ -49,20 +49,22 @@ func run(ctx context.Context, p *program, args []string) int {
 	if done {
 		return code
 	}
-	if t.maxSteps < 0 {
-		return p.fail(seams.Errorf(seams.InvalidArgument, "", "--max-steps %d: expected a positive number", t.maxSteps))
-	}
 	o, err := newOutput(p, t)
 	if err != nil {
 		return p.fail(err)
 	}
-	if t.prompt, err = p.prompt(ctx, strings.TrimSpace(strings.Join(append([]string{prompt}, rest...), " "))); err != nil {
-		return o.refuse(err)
-	}
-	if t.timeout > 0 {
+	switch {
+	case t.maxSteps < 0:
+		return o.refuse(seams.Errorf(seams.InvalidArgument, "", "--max-steps %d: expected a positive number", t.maxSteps))
+	case t.timeout < 0:
+		return o.refuse(seams.Errorf(seams.InvalidArgument, "", "--timeout %s: expected a positive duration, such as 5m", t.timeout))
+	case t.timeout > 0:
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeoutCause(ctx, t.timeout, errTimeout)
 		defer cancel()
+	}
+	if t.prompt, err = p.prompt(ctx, strings.TrimSpace(strings.Join(append([]string{prompt}, rest...), " "))); err != nil {
+		return o.refuse(err)
 	}
 	file, text, note, err := p.composition(t.config)
 	if err != nil {

@@ -2,7 +2,9 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"io"
 	"net/http"
 	"os/exec"
 	"path/filepath"
@@ -60,3 +62,46 @@ func TestInterrupt(t *testing.T) {
 		})
 	}
 }
+
+// A signal's exit code is the same wherever it strikes, and --timeout counts from
+// the start, while stdin is still awaited.
+func TestInterruptBetweenTurns(t *testing.T) {
+	dir := folder(t, map[string]string{configName: "[]\n"})
+	for _, c := range []struct {
+		name string
+		run  func(context.Context, *program, []string) int
+		args []string
+		on   string // on stdout, what the signal comes at; "" for before the start
+		code int
+	}{
+		{"demo", demo, nil, "you    ", 130},
+		{"check", check, nil, "", 130},
+		{"inspect", inspect, nil, "", 130},
+		{"stdin", run, []string{"--timeout", "1ms"}, "never", exitTimeout},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			ctx, cancel := context.WithCancelCause(context.Background())
+			defer cancel(nil)
+			strike := func() { cancel(signalled{syscall.SIGINT}) }
+			if c.on == "" {
+				strike()
+			}
+			stdin, open := io.Pipe()
+			defer open.Close()
+			out := writer(func(b []byte) (int, error) {
+				if c.on != "" && bytes.Contains(b, []byte(c.on)) {
+					strike()
+				}
+				return len(b), nil
+			})
+			p := &program{stdin: stdin, stdout: out, stderr: io.Discard, dir: dir}
+			if code := c.run(ctx, p, c.args); code != c.code {
+				t.Errorf("exit %d, want %d", code, c.code)
+			}
+		})
+	}
+}
+
+type writer func([]byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
