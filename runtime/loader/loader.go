@@ -204,57 +204,67 @@ func (l *Loader) own(file *config.File, first chan<- struct{}) {
 	}
 }
 
-// call has the owner carry out f.
-func (l *Loader) call(ctx context.Context, op string, f func()) error {
+// call has the owner carry out f and answers what f does. When ctx ends, it does
+// not wait for an f that was begun.
+func call[T any](ctx context.Context, l *Loader, op string, f func() T) (out T, err error) {
 	if !l.running.Load() {
-		return seams.Errorf(seams.InactiveEffect, op, "the loader is not running")
+		return out, seams.Errorf(seams.InactiveEffect, op, "the loader is not running")
 	}
-	done := make(chan struct{})
+	done := make(chan T, 1)
 	select {
-	case l.calls <- func() { defer close(done); f() }:
-		<-done
-		return nil
+	case l.calls <- func() { done <- f() }:
 	case <-l.run.Done():
-		return seams.Errorf(seams.InactiveEffect, op, "the loader was closed")
+		return out, seams.Errorf(seams.InactiveEffect, op, "the loader was closed")
 	case <-ctx.Done():
-		return context.Cause(ctx)
+		return out, context.Cause(ctx)
+	}
+	select {
+	case out = <-done:
+		return out, nil
+	case <-ctx.Done():
+		return out, context.Cause(ctx)
 	}
 }
 
 // Reload looks at all files now and applies what has changed, whole. Its error
-// is a fault of the whole file, which changes nothing.
+// is a fault of the whole file, which changes nothing, or that ctx ended: what
+// was begun goes on then.
 func (l *Loader) Reload(ctx context.Context) error {
-	var err error
-	if cerr := l.call(ctx, "loader.Reload", func() { err = l.apply(l.files.takeAll()) }); cerr != nil {
-		return cerr
+	fatal, err := call(ctx, l, "loader.Reload", func() error { return l.apply(l.files.takeAll()) })
+	if err != nil {
+		return err
 	}
-	return err
+	return fatal
 }
 
-// Settle waits until what was read is in force or refused, and the container is
-// at rest. An entry that waits for a service is at rest. It does not wait for
-// files that have just been written; see Reload.
+// Settle waits until what was read is in force or refused, what was seen to
+// change has been read, and the container is at rest. An entry that waits for a
+// service is at rest. A file that was written this moment may not have been seen
+// yet; see Reload.
 func (l *Loader) Settle(ctx context.Context) error {
-	var before uint64
-	look := func() (moving bool, err error) {
-		err = l.call(ctx, "loader.Settle", func() {
-			l.tree.audit()
-			moving = l.changes != before || l.tree.busy() || l.files.pending()
-			before = l.changes
-		})
-		return
+	type view struct {
+		changes uint64
+		moving  bool
 	}
-	if _, err := look(); err != nil {
+	look := func() (view, error) {
+		return call(ctx, l, "loader.Settle", func() view {
+			l.tree.audit()
+			return view{l.changes, l.tree.busy() || l.files.pending()}
+		})
+	}
+	before, err := look()
+	if err != nil {
 		return err
 	}
 	for {
 		if err := l.ctx.Container().Settle(ctx); err != nil {
 			return err
 		}
-		moving, err := look()
-		if err != nil || !moving {
+		now, err := look()
+		if err != nil || !now.moving && now.changes == before.changes {
 			return err
 		}
+		before = now
 		select {
 		case <-ctx.Done():
 			return context.Cause(ctx)

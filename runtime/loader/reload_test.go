@@ -410,3 +410,34 @@ func TestRefusedInPlace(t *testing.T) {
 	w.edit("- {id: p, name: p, config: {v: 1}}\n")
 	w.stands("p:active")
 }
+
+// Who asks for a reload, or waits for one, is answered when its context ends,
+// whatever a file that is being loaded does; the reload goes on.
+func TestContextEndsTheWait(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.write("a.js", "")
+	w.start(one)
+	loading, release := make(chan struct{}), make(chan struct{})
+	load := w.l.opts.Load
+	w.l.opts.Load = func(ctx context.Context, path string) (Source, error) {
+		close(loading)
+		<-release
+		return load(ctx, path)
+	}
+	w.write("a.js", "version 2")
+	cause := errors.New("enough")
+	ctx, cancel := context.WithCancelCause(context.Background())
+	answers := make(chan error)
+	go func() { answers <- w.l.Reload(ctx) }()
+	<-loading
+	go func() { answers <- w.l.Settle(ctx) }()
+	cancel(cause)
+	for range 2 {
+		if err := <-answers; !errors.Is(err, cause) {
+			t.Errorf("answered %v", err)
+		}
+	}
+	close(release)
+	w.settle()
+	w.happened("up a a", "up a a2", "down a a")
+}
