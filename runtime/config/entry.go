@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"strings"
 
 	"github.com/ouro-run/ouro/runtime/schema"
 	"gopkg.in/yaml.v3"
@@ -171,7 +172,9 @@ func (r *reader) entry(item *yaml.Node, parent *Entry) *Entry {
 	for _, p := range r.pairs(n) {
 		switch p.key {
 		case "id":
-			e.ID = r.text(p.value)
+			if e.ID = r.text(p.value); strings.HasPrefix(e.ID, "default:") {
+				r.fault(p.value, "the id %q: ids that begin with \"default:\" are those of entries that no file writes; choose another", brief(e.ID))
+			}
 		case "name":
 			e.Name, named = r.text(p.value), true
 		case "disabled":

@@ -143,6 +143,7 @@ func TestFaults(t *testing.T) {
 		// entry fields
 		{"- name: x\n  nmae: y\n  model: m\n", []string{`2:3 unknown field "nmae", did you mean "name"?`, `3:3 unknown field "model": settings of the plugin stand under config`}},
 		{"- name:\n  id: [a]\n", []string{"1:8 expected text, got nothing", "2:7 expected text, got a list"}},
+		{"- id: default:x\n  name: x\n", []string{`1:7 the id "default:x": ids that begin with "default:" are those of entries that no file writes; choose another`}},
 		{"- name: ''\n- name: !!js x\n- name: {{ x }}\n", []string{"1:9 got nothing", "2:9 got an expression", "3:9 got a mapping; a text that begins with { must be quoted, as in '{{ x }}'"}},
 		{"- name: x\n  disabled: \"false\"\n  group: 3\n", []string{"2:13 expected true or false without quotes, got text", "3:10 got a number"}},
 		{"- name: x\n  group: !!js true\n  disabled: !!js\n", []string{"2:10 expected true or false without quotes, got an expression", "3:13 !!js needs an expression"}},

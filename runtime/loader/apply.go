@@ -54,11 +54,12 @@ func (l *Loader) text() ([]byte, error) {
 
 // reread reads the file again. It answers nil when nothing is to be applied: the
 // content is the same, or keeps what runs. whole says whether a content that is
-// empty or broken counts; else it is looked at again later.
+// empty or broken counts; else it is looked at again later. The error is that of
+// the content as a whole, reported once and answered while it stands.
 func (l *Loader) reread(whole bool) (*config.File, error) {
 	text, err := l.text()
-	if err == nil && bytes.Equal(text, l.seen) {
-		return nil, nil
+	if err == nil && l.seen != nil && bytes.Equal(text, l.seen) {
+		return nil, l.fatal
 	}
 	var file *config.File
 	if err == nil {
@@ -69,8 +70,15 @@ func (l *Loader) reread(whole bool) (*config.File, error) {
 		return nil, nil
 	}
 	l.changes++
-	l.seen = text
+	known := err != nil && l.fatal != nil && err.Error() == l.fatal.Error()
+	l.seen, l.fatal = text, err
 	if err != nil {
+		if !known {
+			for _, f := range faultsOf(&config.Entry{}, config.Pos{File: l.opts.File}, err) {
+				f.Kept = true
+				l.report(f)
+			}
+		}
 		return nil, err
 	}
 	if file.Empty {
@@ -90,15 +98,8 @@ func (l *Loader) apply(due map[string]bool) error {
 	var changed []string
 	var fatal error
 	if whole, ok := due[l.file]; ok {
-		next, err := l.reread(whole)
-		if err != nil {
-			fatal = err
-			for _, f := range faultsOf(&config.Entry{}, config.Pos{File: l.opts.File}, err) {
-				f.Kept = true
-				l.report(f)
-			}
-		}
-		if next != nil {
+		var next *config.File
+		if next, fatal = l.reread(whole); next != nil {
 			file = next
 			changed = append(changed, l.file)
 		}

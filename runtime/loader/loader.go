@@ -93,7 +93,8 @@ type Loader struct {
 	// What follows belongs to the owner.
 	tree    tree
 	files   *files
-	seen    []byte          // the content last read, applied or not
+	seen    []byte          // the content last read, applied or not; nil if there was none
+	fatal   error           // what was wrong with it as a whole
 	changes uint64          // how often the owner has changed something
 	told    <-chan struct{} // closed when the last reload event has been heard
 }
@@ -125,9 +126,9 @@ func New(ctx *cordis.Context, opts Options) (*Loader, error) {
 }
 
 // Start reads the file and mounts its entries; it does not wait for them to
-// load. An error means that nothing was started; it wraps config.Faults, all of
-// them, unless the file could not be read. Faults of entries are reported, the
-// rest runs.
+// load. An error means that nothing was started, or that ctx ended: then Close
+// it. That of a file wraps config.Faults, all of them, unless it could not be
+// read. Faults of entries are reported, the rest runs.
 func (l *Loader) Start(ctx context.Context) error {
 	first, err := l.begin()
 	if err != nil {

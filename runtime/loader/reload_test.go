@@ -34,6 +34,21 @@ func TestReloadTouchesOnlyWhatChanged(t *testing.T) {
 	w.blames()
 }
 
+// An entry that is left out for its id is reported once, wherever it moves to.
+func TestSecondOfAnIDIsReportedOnce(t *testing.T) {
+	w := newWorld(t, Options{})
+	w.write("a.js", "")
+	w.start(one + one)
+	w.blames("yml:2:8: entry a: second entry")
+	w.edit("# moved\n" + one + one)
+	w.blames()
+	w.edit(one + one + one)
+	w.blames("yml:3:8: entry a: second entry")
+	w.edit(one)
+	w.edit(one + one)
+	w.blames("yml:2:8: entry a: second entry")
+}
+
 // L-26, L-27, L-34, L-35: new behaviour, old effects gone, the same entry.
 func TestPluginFileReload(t *testing.T) {
 	w := newWorld(t, Options{})
@@ -195,13 +210,24 @@ func TestEditsGoEntryByEntry(t *testing.T) {
 
 	before := w.states()
 	w.write("cordis.yml", "- id: a\n  name: [unclosed\n")
-	if err := w.l.Reload(context.Background()); !errors.Is(err, seams.InvalidConfig) {
-		t.Errorf("reload answers %v", err)
+	for range 2 {
+		if err := w.l.Reload(context.Background()); !errors.Is(err, seams.InvalidConfig) {
+			t.Errorf("reload answers %v", err)
+		}
 	}
 	w.settle()
 	w.happened()
-	w.blames("cordis.yml:…its last good version goes on running")
+	w.blames("cordis.yml:…its last good version goes on running") // said once
 	w.stands(before)
+	w.ok(os.Remove(filepath.Join(w.dir, "cordis.yml")))
+	for range 2 {
+		if err := w.l.Reload(context.Background()); !errors.Is(err, seams.NotFound) {
+			t.Errorf("reload answers %v", err)
+		}
+	}
+	w.blames("cordis.yml does not exist")
+	w.edit("")
+	w.blames("the config is empty")
 	w.edit(one)
 	w.happened("up a a", "down a a", "down b b", "down c b")
 }

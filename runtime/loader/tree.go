@@ -171,10 +171,18 @@ func (t *tree) set(ctx context.Context, file *config.File) {
 	}
 	t.carryOut()
 	if t.file != file {
-		t.file = file
-		for _, f := range fileFaults(file) {
-			t.l.report(f)
+		known := map[string]int{}
+		if t.file != nil {
+			for _, f := range t.file.Faults {
+				known[f.Entry]++
+			}
 		}
+		for _, f := range fileFaults(file) {
+			if known[f.Entry]--; known[f.Entry] < 0 {
+				t.l.report(f)
+			}
+		}
+		t.file = file
 	}
 }
 
