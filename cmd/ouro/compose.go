@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -40,7 +42,7 @@ func (p *program) composition(flag string) (file string, text []byte, note strin
 		return p.path(flag), nil, "", nil
 	}
 	file = p.path(configName)
-	if _, err := os.Stat(file); err == nil {
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) { // whatever is there is what was meant
 		return file, nil, "", nil
 	}
 	for _, pr := range providers {
