@@ -1,8 +1,12 @@
 package main
 
 import (
+	"os"
+	"regexp"
+	"slices"
 	"testing"
 
+	"github.com/ouro-run/ouro/seams"
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -24,4 +28,21 @@ func TestScripts(t *testing.T) {
 			return nil
 		},
 	})
+}
+
+// What an error code tells people to run or to read exists.
+func TestAdviceExists(t *testing.T) {
+	word, page := regexp.MustCompile("`ouro ([a-z]+)"), regexp.MustCompile(`docs/\S+\.md`)
+	for _, i := range seams.Codes() {
+		for _, m := range word.FindAllStringSubmatch(i.Next, -1) {
+			if !slices.ContainsFunc(commands(), func(c command) bool { return c.name == m[1] }) {
+				t.Errorf("%s: there is no command %s", i.Code, m[1])
+			}
+		}
+		for _, name := range page.FindAllString(i.Next, -1) {
+			if _, err := os.Stat("../../" + name); err != nil {
+				t.Errorf("%s: %v", i.Code, err)
+			}
+		}
+	}
 }
