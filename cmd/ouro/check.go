@@ -25,29 +25,18 @@ type faultLine struct {
 	Message string     `json:"message"`
 }
 
-// oneFile takes the one argument a command may have into file.
-func oneFile(file *string, rest []string) error {
-	if len(rest) > 1 {
-		return seams.Errorf(seams.InvalidArgument, "", "one file at a time; %q is too much", rest[1])
-	}
-	if len(rest) == 1 {
-		*file = rest[0]
-	}
-	return nil
-}
-
 // check prints every fault of a composition and answers 2 if there is one that
 // is not a warning.
 func check(ctx context.Context, p *program, args []string) int {
-	fs := p.flags("check [file]")
+	fs := flags("check [file]")
 	file := fs.String("config", "", "the composition; ./"+configName+" if it is not given")
 	asJSON := fs.Bool("json", false, "print the faults as JSON")
-	rest, code, done := parse(fs, args)
+	rest, code, done := p.parse(fs, args, 1)
 	if done {
 		return code
 	}
-	if err := oneFile(file, rest); err != nil {
-		return p.fail(err)
+	if len(rest) == 1 {
+		*file = rest[0]
 	}
 	if *file == "" {
 		*file = configName

@@ -30,9 +30,9 @@ const demoTask = "What is the total of the invoices in this folder?"
 // demo plays the main job on a temporary folder: only the model's words are
 // scripted, everything else is the real thing.
 func demo(ctx context.Context, p *program, args []string) int {
-	fset := p.flags("demo")
+	fset := flags("demo")
 	folder := fset.String("invoices", "", "a `folder` of text files to total instead of the bundled ones")
-	if _, code, done := parse(fset, args); done {
+	if _, code, done := p.parse(fset, args, 0); done {
 		return code
 	}
 	invoices, err := fs.Sub(demoFiles, "demo/invoices")

@@ -14,15 +14,15 @@ import (
 
 // inspect starts a composition, prints the container it makes and stops it.
 func inspect(ctx context.Context, p *program, args []string) int {
-	fs := p.flags("inspect [file]")
+	fs := flags("inspect [file]")
 	file := fs.String("config", "", "the composition; ./"+configName+" if it is not given")
 	asJSON := fs.Bool("json", false, "print the graph as JSON")
-	rest, code, done := parse(fs, args)
+	rest, code, done := p.parse(fs, args, 1)
 	if done {
 		return code
 	}
-	if err := oneFile(file, rest); err != nil {
-		return p.fail(err)
+	if len(rest) == 1 {
+		*file = rest[0]
 	}
 	path, text, note, err := p.composition(*file)
 	if err != nil {
@@ -77,16 +77,19 @@ func printGraph(w io.Writer, s cordis.Snapshot) {
 
 // explain prints the row of one error code, or the list of all.
 func explain(_ context.Context, p *program, args []string) int {
+	args, code, done := p.parse(flags("explain [CODE]"), args, 1)
+	if done {
+		return code
+	}
 	if len(args) == 0 {
 		for _, i := range seams.Codes() {
 			fmt.Fprintf(p.stdout, "%-28s %s\n", i.Code, i.Meaning)
 		}
 		return exitDone
 	}
-	code := seams.Code(strings.ToUpper(args[0]))
-	i, ok := seams.Explain(code)
+	i, ok := seams.Explain(seams.Code(strings.ToUpper(args[0])))
 	if !ok {
-		fmt.Fprintf(p.stderr, "ouro: there is no error code %s; `ouro explain` lists those there are\n", code)
+		fmt.Fprintf(p.stderr, "ouro: there is no error code %s; `ouro explain` lists those there are\n", strings.ToUpper(args[0]))
 		return exitUsage
 	}
 	fmt.Fprintf(p.stdout, "%s\n\n  what it means: %s\n  what to do:    %s\n", i.Code, i.Meaning, i.Next)

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/signal"
 	"runtime/debug"
+	"slices"
 	"strings"
 	"syscall"
 
@@ -80,13 +81,14 @@ func (p *program) command(args []string) int {
 	if len(args) == 0 {
 		return p.help(p.stderr, exitUsage)
 	}
-	switch name := args[0]; name {
-	case "help", "-h", "-help", "--help":
-		if len(args) > 1 && args[1] != "help" {
-			return p.command([]string{args[1], "-h"})
-		}
+	switch {
+	case isHelp(args[0]) && len(args) > 2:
+		return p.fail(tooMuch(args[2]))
+	case isHelp(args[0]) && len(args) == 2 && !isHelp(args[1]):
+		return p.command([]string{args[1], "-h"})
+	case isHelp(args[0]):
 		return p.help(p.stdout, exitDone)
-	case "-v", "-version", "--version":
+	case slices.Contains([]string{"-v", "-version", "--version"}, args[0]):
 		args[0] = "version"
 	}
 	for _, c := range commands() {
@@ -124,35 +126,63 @@ func (p *program) help(w io.Writer, code int) int {
 	return code
 }
 
-// flags makes the flag set of a command. Flags may stand before and after
-// arguments.
-func (p *program) flags(name string) *flag.FlagSet {
+func isHelp(word string) bool {
+	return slices.Contains([]string{"help", "-h", "-help", "--help"}, word)
+}
+
+func tooMuch(arg string) error {
+	return seams.Errorf(seams.InvalidArgument, "", "%q is too much; ouro help says what a command takes", arg)
+}
+
+// flags makes the flag set of a command, for parse.
+func flags(name string) *flag.FlagSet {
 	fs := flag.NewFlagSet("ouro "+name, flag.ContinueOnError)
-	fs.SetOutput(p.stderr)
+	fs.Usage = func() {
+		fmt.Fprintln(fs.Output(), "usage:", fs.Name())
+		fs.PrintDefaults()
+	}
 	return fs
 }
 
-// parse reads flags and arguments; done says that the command is over with code.
-func parse(fs *flag.FlagSet, args []string) (rest []string, code int, done bool) {
+// parse reads flags and at most most arguments, any number if that is negative.
+// done says that the command is over with code; help that was asked for stands on
+// stdout then, what was wrong on stderr.
+func (p *program) parse(fs *flag.FlagSet, args []string, most int) (rest []string, code int, done bool) {
+	var said strings.Builder
+	fs.SetOutput(&said)
+	rest, err := arguments(fs, args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprint(p.stdout, &said)
+		return nil, exitDone, true
+	case err != nil:
+		fmt.Fprint(p.stderr, &said)
+		return nil, exitUsage, true
+	case most >= 0 && len(rest) > most:
+		return nil, p.fail(tooMuch(rest[most])), true
+	}
+	return rest, 0, false
+}
+
+// arguments reads flags, which may stand before and after arguments, and answers
+// those.
+func arguments(fs *flag.FlagSet, args []string) (rest []string, err error) {
 	for len(args) > 0 {
 		if args[0] == "--" {
-			return append(rest, args[1:]...), 0, false
+			return append(rest, args[1:]...), nil
 		}
 		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, exitDone, true
-			}
-			return nil, exitUsage, true
+			return nil, err
 		}
 		if n := len(args) - fs.NArg(); n > 0 && args[n-1] == "--" {
-			return append(rest, fs.Args()...), 0, false
+			return append(rest, fs.Args()...), nil
 		}
 		args = fs.Args()
 		for len(args) > 0 && (args[0] == "-" || !strings.HasPrefix(args[0], "-")) {
 			rest, args = append(rest, args[0]), args[1:]
 		}
 	}
-	return rest, 0, false
+	return rest, nil
 }
 
 // fail prints an error that kept a command from beginning and answers its exit
@@ -232,7 +262,10 @@ func version() string {
 	return "0.1.0-dev"
 }
 
-func printVersion(_ context.Context, p *program, _ []string) int {
+func printVersion(_ context.Context, p *program, args []string) int {
+	if _, code, done := p.parse(flags("version"), args, 0); done {
+		return code
+	}
 	fmt.Fprintln(p.stdout, "ouro", version())
 	return exitDone
 }

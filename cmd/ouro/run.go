@@ -36,7 +36,7 @@ const maxStdin = 8 << 20
 func run(ctx context.Context, p *program, args []string) int {
 	var t task
 	var prompt string
-	fs := p.flags("run [flags] \"task\"")
+	fs := flags("run [flags] \"task\"")
 	fs.StringVar(&prompt, "p", "", "the task; it may also be given as an argument, or on stdin")
 	fs.StringVar(&t.config, "config", "", "the composition; ./"+configName+" if it is not given")
 	fs.StringVar(&t.agent, "agent", "", "the agent; the first one if it is not given")
@@ -45,7 +45,7 @@ func run(ctx context.Context, p *program, args []string) int {
 	fs.IntVar(&t.maxSteps, "max-steps", 0, "model requests of the turn; 0 is what the composition says")
 	fs.DurationVar(&t.timeout, "timeout", 0, "end the run after this time, such as 5m")
 	fs.BoolVar(&t.quiet, "q", false, "no progress on stderr")
-	rest, code, done := parse(fs, args)
+	rest, code, done := p.parse(fs, args, -1)
 	if done {
 		return code
 	}
