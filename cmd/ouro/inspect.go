@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ouro-run/ouro/builtins"
@@ -37,6 +38,12 @@ func inspect(ctx context.Context, p *program, args []string) int {
 	}
 	defer r.Close(context.WithoutCancel(ctx))
 	s := r.Container().Inspect()
+	for _, e := range r.Loader().Entries() { // which knows also the builtin that would help
+		i := slices.IndexFunc(s.Fibers, func(f cordis.FiberInfo) bool { return f.Entry == e.ID })
+		if i >= 0 && e.Waiting != nil {
+			s.Fibers[i].Waiting = e.Waiting
+		}
+	}
 	if *asJSON {
 		_ = json.NewEncoder(p.stdout).Encode(s)
 		return exitDone

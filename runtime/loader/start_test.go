@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -179,24 +180,20 @@ func TestPending(t *testing.T) {
 	memory, clock := "- {id: memory, name: memory}\n", "- {id: clock, name: ./clock.js}\n"
 	pending := func(want ...string) {
 		t.Helper()
-		s := w.l.Entries()[0]
-		if s.State != "pending" || strings.Join(s.Missing, " ") != strings.Join(want, " ") {
-			t.Fatalf("%s, missing %v, want %v", s.State, s.Missing, want)
+		if s := w.l.Entries()[0]; s.State != "pending" || !slices.Equal(s.Waiting, want) {
+			t.Fatalf("%s, waiting %q, want %q", s.State, s.Waiting, want)
 		}
 	}
+	const noMemory, noClock, builtin = "needs memory: nothing provides it", "needs clock: nothing provides it", "the builtin memory provides memory"
 	w.start(needs)
-	pending("memory", "clock")
-	why := strings.Join(w.l.Entries()[0].Waiting, "\n")
-	if !strings.Contains(why, "needs clock: nothing provides it") || !strings.Contains(why, "the builtin memory provides memory") {
-		t.Errorf("waiting: %s", why)
-	}
+	pending(noMemory, noClock, builtin)
 	w.edit(needs + memory)
-	pending("clock")
+	pending(noClock)
 	w.took()
 	w.edit(needs + memory + clock)
 	w.happened("up clock clock", "up needs needs-two memory=memory clock=clock")
 	w.edit(needs + clock)
-	pending("memory")
+	pending(noMemory, builtin)
 	w.happened("down needs needs-two memory=memory clock=clock", "down memory memory")
 	w.edit(needs + memory + clock)
 	w.happened("up memory memory", "up needs needs-two memory=memory clock=clock")

@@ -18,9 +18,8 @@ type Status struct {
 	// Faults say why the file's version does not run. An older one may: then
 	// State is its state.
 	Faults []Fault
-	// Missing are the services a pending entry waits for.
-	Missing []string
-	// Waiting says for each why it is not there, and which builtin provides it.
+	// Waiting says why a pending version waits: for each service that is missing
+	// why it is not there, and which builtin provides it.
 	Waiting []string
 	// Fiber is the version that holds the place, nil if there is none.
 	Fiber *cordis.Fiber
@@ -89,15 +88,13 @@ func (l *Loader) observe(out *Status, s shown) {
 		return
 	}
 	there := s.spec.context(l.ctx).Services()
-	for _, n := range s.spec.plugin.Inject {
-		if !n.Optional && !slices.Contains(there, n.Name) {
-			out.Missing = append(out.Missing, n.Name)
-		}
-	}
 	out.Waiting = l.ctx.Container().Explain(waits)
-	for _, name := range out.Missing {
-		if b := l.provider(name); b != "" {
-			out.Waiting = append(out.Waiting, "the builtin "+b+" provides "+name)
+	for _, n := range s.spec.plugin.Inject {
+		if n.Optional || slices.Contains(there, n.Name) {
+			continue
+		}
+		if b := l.provider(n.Name); b != "" {
+			out.Waiting = append(out.Waiting, "the builtin "+b+" provides "+n.Name)
 		}
 	}
 }
