@@ -6,6 +6,7 @@ import (
 
 	"github.com/ouro-run/ouro/agents"
 	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/runtime/loader"
 	"github.com/ouro-run/ouro/runtime/schema"
 	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/seams"
@@ -160,6 +161,7 @@ func declaredEvents() []event {
 		observed(events.Disposed, session, "(session: SessionInfo) => void", "a session is no longer live", ""),
 		observed(events.Appended, appended, "(session: SessionInfo, event: SessionEvent) => void", "an event was committed to a session's log", ""),
 		awaited(events.Flushing, session, "(session: SessionInfo) => void | Promise<void>", "make durable what is kept of a session", "The flush returns when all listeners have, and fails with their errors."),
+		observed(loader.ReloadEvent, asJSONAlone[loader.Reload], "(e: { files: string[] }) => void", "changed files were applied; what they brought may still be loading", ""),
 		noted(cordis.StatusEvent, func(_ context.Context, c cordis.StatusChange) ([]any, error) {
 			return []any{fiberInfo(c.Fiber, c.New), c.Old.String()}, nil
 		}, "(fiber: FiberInfo, oldState: string) => void", "a plugin's state changed", ""),

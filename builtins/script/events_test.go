@@ -8,6 +8,7 @@ import (
 
 	"github.com/ouro-run/ouro/agents"
 	"github.com/ouro-run/ouro/builtins/script"
+	"github.com/ouro-run/ouro/runtime/loader"
 	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/events"
 	"github.com/ouro-run/ouro/seams/llm"
@@ -88,6 +89,16 @@ func TestContainerEvents(t *testing.T) {
 		}
 		time.Sleep(time.Millisecond)
 	}
+}
+
+// A reload is heard with the files that have changed.
+func TestReloadEvent(t *testing.T) {
+	w := newWorld(t)
+	w.js("watch.js", `module.exports = (ctx) => { ctx.on('hmr/reload', (e) => console.log(JSON.stringify(e))) }`)
+	if _, err := loader.ReloadEvent.Dispatch(w.Context(), w.root, nil, loader.Reload{Files: []string{"/a.js"}}, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.expect(`{"files":["/a.js"]}`)
 }
 
 // A plugin does not send events that the runtime sends.

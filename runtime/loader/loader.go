@@ -61,7 +61,7 @@ type File struct {
 
 // Reload is the payload of ReloadEvent.
 type Reload struct {
-	Files []string // those that have changed, absolute
+	Files []string `json:"files"` // those that have changed, absolute
 }
 
 // ReloadEvent is dispatched after changed files were applied, one at a time and
