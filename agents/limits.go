@@ -68,11 +68,11 @@ func (r *repeats) see(c call, exempt []string) (reminder string, over *llm.Failu
 	}
 	switch {
 	case r.equal >= stopAt:
-		return "", &llm.Failure{Code: seams.RepeatLimit, Message: fmt.Sprintf("%q was called %d times in a row with the same arguments", clip(c.Name), r.equal)}
+		return "", &llm.Failure{Code: seams.RepeatLimit, Message: fmt.Sprintf("%q was called %d times in a row with the same arguments", seams.Clip(c.Name, 80), r.equal)}
 	case r.unknown >= stopAt:
 		return "", &llm.Failure{Code: seams.UnknownToolLimit, Message: fmt.Sprintf("%d calls in a row named tools that do not exist", r.unknown)}
 	case r.equal == remindAt:
-		return fmt.Sprintf("You have called %q %d times in a row with the same arguments. Its result will not change by calling it again: use what you have, or try something else. The turn ends at the %dth such call.", clip(c.Name), r.equal, stopAt), nil
+		return fmt.Sprintf("You have called %q %d times in a row with the same arguments. Its result will not change by calling it again: use what you have, or try something else. The turn ends at the %dth such call.", seams.Clip(c.Name, 80), r.equal, stopAt), nil
 	case r.unknown == remindAt:
 		return fmt.Sprintf("Your last %d calls named tools that do not exist. Call only tools you are offered. The turn ends at the %dth such call.", r.unknown, stopAt), nil
 	}
@@ -93,13 +93,4 @@ func canonical(raw string) string {
 		return raw
 	}
 	return string(text)
-}
-
-// clip shortens text of a model for a message.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
 }

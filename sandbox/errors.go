@@ -110,12 +110,12 @@ func (r *Realm) readCause(v goja.Value, depth int) *Thrown {
 				s = shown.String()
 			}
 		}
-		return &Thrown{Message: cut(s)}
+		return &Thrown{Message: seams.Clip(s, maxMessage)}
 	}
 	t := &Thrown{
-		Name:    cut(text(o.Get("name"))),
-		Message: cut(text(o.Get("message"))),
-		Code:    cut(text(o.Get("code"))),
+		Name:    seams.Clip(text(o.Get("name")), maxMessage),
+		Message: seams.Clip(text(o.Get("message")), maxMessage),
+		Code:    seams.Clip(text(o.Get("code")), maxMessage),
 		Stack:   r.places(text(o.Get("stack"))),
 	}
 	t.Message = r.relocate(t.Message)
@@ -157,13 +157,6 @@ func text(v goja.Value) string {
 	return v.String()
 }
 
-func cut(s string) string {
-	if len(s) <= maxMessage {
-		return s
-	}
-	return strings.ToValidUTF8(s[:maxMessage], "") + "…"
-}
-
 // places turns an engine's stack into lines of original places, without the
 // frames of helpers.
 func (r *Realm) places(stack string) string {
@@ -183,7 +176,7 @@ func (r *Realm) places(stack string) string {
 		}
 		out = append(out, "at "+at)
 	}
-	return cut(strings.Join(out, "\n"))
+	return seams.Clip(strings.Join(out, "\n"), maxMessage)
 }
 
 // relocate replaces the inner names of source files in a text, and drops the

@@ -248,8 +248,8 @@ func (rd *reader) fault(o *goja.Object) (any, error) {
 	if out == nil {
 		out = map[string]any{}
 	}
-	out["name"], out["message"] = cut(text(o.Get("name"))), rd.r.relocate(cut(text(o.Get("message"))))
-	if code := cut(text(o.Get("code"))); code != "" {
+	out["name"], out["message"] = seams.Clip(text(o.Get("name")), maxMessage), rd.r.relocate(seams.Clip(text(o.Get("message")), maxMessage))
+	if code := seams.Clip(text(o.Get("code")), maxMessage); code != "" {
 		out["code"] = code
 	}
 	return out, rd.count(len(out["message"].(string)))

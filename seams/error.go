@@ -97,3 +97,12 @@ func Explain(c Code) (CodeInfo, bool) {
 	}
 	return CodeInfo{}, false
 }
+
+// Clip shortens a text for a message to at most that many bytes, and an ellipsis
+// that says so. It cuts no character in two.
+func Clip(s string, bytes int) string {
+	if len(s) <= bytes {
+		return s
+	}
+	return strings.ToValidUTF8(s[:bytes], "") + "…"
+}

@@ -30,6 +30,19 @@ func TestErrors(t *testing.T) {
 	}
 }
 
+// A text is shortened between characters, never within one.
+func TestClip(t *testing.T) {
+	for _, c := range []struct {
+		text  string
+		bytes int
+		want  string
+	}{{"", 0, ""}, {"abc", 3, "abc"}, {"abcd", 3, "abc…"}, {"aé", 2, "a…"}, {"日本", 5, "日…"}, {"é", 0, "…"}} {
+		if got := seams.Clip(c.text, c.bytes); got != c.want {
+			t.Errorf("Clip(%q, %d) = %q, want %q", c.text, c.bytes, got, c.want)
+		}
+	}
+}
+
 // S-03: within is the order of the chain.
 func TestScope(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {

@@ -315,20 +315,13 @@ func (d *decoder) compile(n *yaml.Node, src string, offset int, names map[string
 	e, err := compile(src, maps.Clone(names))
 	var syntax *syntaxError
 	if errors.As(err, &syntax) {
-		d.fail(n, "in the expression %q, at character %d: %s", clip(src), syntax.at+1, syntax.msg)
+		d.fail(n, "in the expression %q, at character %d: %s", seams.Clip(strings.TrimSpace(src), 60), syntax.at+1, syntax.msg)
 	}
 	place := d.place(n)
 	if offset > 0 || strings.Contains(n.Value, "{{") {
-		place += fmt.Sprintf(", in {{%s}}", clip(src))
+		place += fmt.Sprintf(", in {{%s}}", seams.Clip(strings.TrimSpace(src), 60))
 	}
 	return located{e, place}
-}
-
-func clip(s string) string {
-	if r := []rune(strings.TrimSpace(s)); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return strings.TrimSpace(s)
 }
 
 // value makes a template of any node.

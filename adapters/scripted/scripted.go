@@ -82,7 +82,7 @@ func (a *Adapter) play(req llm.Request) ([]llm.Chunk, error) {
 		}
 	}
 	return nil, llm.NewError(seams.NoRule, "no rule fits: turn %v, step %v, last tool %q, tools offered %v, user text %q",
-		seen.vars["turn"], seen.vars["step"], seen.vars["tool"], seen.vars["tools"], clip(seen.vars["user"].(string)))
+		seen.vars["turn"], seen.vars["step"], seen.vars["tool"], seen.vars["tools"], seams.Clip(strings.TrimSpace(seen.vars["user"].(string)), 60))
 }
 
 // read makes of a request what expressions see.

@@ -288,12 +288,9 @@ func resultText(m llm.Message) string {
 	return strings.Join(out, "\n")
 }
 
+// brief makes one line of a text, of about n bytes.
 func brief(s string, n int) string {
-	s = strings.Join(strings.Fields(s), " ")
-	if r := []rune(s); len(r) > n {
-		return string(r[:n]) + "…"
-	}
-	return s
+	return seams.Clip(strings.Join(strings.Fields(s), " "), n)
 }
 
 // refuse ends a run that could not begin.

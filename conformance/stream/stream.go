@@ -306,14 +306,7 @@ func describe(r reading) string {
 		return fmt.Sprintf("it panics: %v", r.panic)
 	}
 	o := join(r)
-	return fmt.Sprintf("text %q, reasoning %q, %d calls, finish %q, code %q", clip(o.Text), clip(o.Reasoning), len(o.Calls), o.Finish, o.Code)
-}
-
-func clip(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
+	return fmt.Sprintf("text %q, reasoning %q, %d calls, finish %q, code %q", seams.Clip(o.Text, 80), seams.Clip(o.Reasoning, 80), len(o.Calls), o.Finish, o.Code)
 }
 
 // judge holds a whole reading to the laws.
@@ -334,7 +327,7 @@ func (c *checker) judge(k Case, r reading) {
 	}
 	if !sameOutcome(o, want) {
 		c.report(ruleOutcome, k.Name, "%s, where text %q, reasoning %q, calls %v, finish %q, code %q was due",
-			describe(r), clip(k.Want.Text), clip(k.Want.Reasoning), k.Want.Calls, k.Want.Finish, k.Want.Code)
+			describe(r), seams.Clip(k.Want.Text, 80), seams.Clip(k.Want.Reasoning, 80), k.Want.Calls, k.Want.Finish, k.Want.Code)
 		return
 	}
 	for i, call := range k.Want.Calls {
@@ -443,7 +436,7 @@ func (c *checker) blocks(name string, r reading) {
 				continue
 			}
 			if b.deltas && whole != b.text {
-				c.report(ruleWhole, name, "block %d holds %q, its deltas told %q", chunk.Index, clip(whole), clip(b.text))
+				c.report(ruleWhole, name, "block %d holds %q, its deltas told %q", chunk.Index, seams.Clip(whole, 80), seams.Clip(b.text, 80))
 			}
 			if prose && whole == "" {
 				c.report(ruleEmpty, name, "block %d", chunk.Index)
@@ -510,7 +503,7 @@ func (c *checker) failure(name string, r reading, f *llm.Failure) {
 		return
 	}
 	if f.Code == "" || f.Code == seams.Unknown || f.Message == "" || len(f.Message) > 2000 {
-		c.report(ruleCoded, name, "code %q, a text of %d bytes: %s", f.Code, len(f.Message), clip(f.Message))
+		c.report(ruleCoded, name, "code %q, a text of %d bytes: %s", f.Code, len(f.Message), seams.Clip(f.Message, 80))
 	}
 	if f.Status != 0 && (f.Status < 100 || f.Status > 599) || f.ProviderRetryAfterMs != nil && *f.ProviderRetryAfterMs < 0 {
 		c.report(ruleCoded, name, "status %d, or a negative wait", f.Status)
@@ -521,7 +514,7 @@ func (c *checker) failure(name string, r reading, f *llm.Failure) {
 	}
 	for _, s := range c.Secrets {
 		if s != "" && strings.Contains(said, s) {
-			c.report(ruleNoSecret, name, "%s", strings.ReplaceAll(clip(said), s, "[secret]"))
+			c.report(ruleNoSecret, name, "%s", strings.ReplaceAll(seams.Clip(said, 80), s, "[secret]"))
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ouro-run/ouro/runtime/schema"
+	"github.com/ouro-run/ouro/seams"
 )
 
 // Expr is a `!!js` expression that has not been evaluated.
@@ -55,13 +56,9 @@ func interpolate(v any, eval func(string) (any, error), faults *Faults) any {
 	return v
 }
 
-// brief cuts a text for a message.
+// brief makes one short line of a text, for a message.
 func brief(s string) string {
-	const most = 60
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return strings.Join(strings.Fields(s), " ")
+	return strings.Join(strings.Fields(seams.Clip(s, 60)), " ")
 }
 
 // equal compares values that may hold Expr; where an expression stands does not

@@ -236,7 +236,7 @@ func (a *author) badType(t any, has bool, at *frame, valid []string, none string
 		for _, e := range l {
 			alternatives = append(alternatives, "{type: "+show(e)+"}")
 		}
-		a.fault(&f, "must be one type name; for several use oneOf: ["+cut(strings.Join(alternatives, ", "), 2*maxShown)+"]")
+		a.fault(&f, "must be one type name; for several use oneOf: ["+seams.Clip(strings.Join(alternatives, ", "), 2*maxShown)+"]")
 		return
 	}
 	n, why := normal(t)

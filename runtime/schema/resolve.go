@@ -251,7 +251,7 @@ func (s *Schema) verifyKind(v any, at *frame, out *collector, known *keyset) {
 			s.verifyRange(float64(utf8.RuneCountInString(v)), " characters", at, out)
 		}
 		if s.pattern != nil && !s.pattern.MatchString(v) {
-			out.add(at, RuleRange, "must match "+cut(s.pattern.String(), maxShown))
+			out.add(at, RuleRange, "must match "+seams.Clip(s.pattern.String(), maxShown))
 		}
 	case []any:
 		s.verifyRange(float64(len(v)), " elements", at, out)

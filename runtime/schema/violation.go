@@ -68,14 +68,7 @@ func show(v any) string {
 	if err != nil {
 		return kindOf(v)
 	}
-	return cut(string(b), maxShown)
-}
-
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
+	return seams.Clip(string(b), maxShown)
 }
 
 // showAll renders a list of names or values, cut where it grows long.

@@ -49,7 +49,7 @@ func (l *Log) check(e Event, given any) (commit func(), err error) {
 func encode(d Draft) (json.RawMessage, error) {
 	bad := func(code seams.Code, format string, args ...any) error {
 		err := seams.Errorf(code, "", format, args...)
-		return &seams.Error{Code: code, Op: "events", Msg: "an event of type " + clip(d.Type) + ": data " + err.Msg, Err: err.Err}
+		return &seams.Error{Code: code, Op: "events", Msg: "an event of type " + seams.Clip(d.Type, 80) + ": data " + err.Msg, Err: err.Err}
 	}
 	given := d.Data
 	var err error
@@ -158,7 +158,7 @@ func checkMessage(m llm.Message, role llm.Role) error {
 	case m.ID == "":
 		return present("id", "")
 	case m.Role != role:
-		return fmt.Errorf("has role %q; expected %q", clip(string(m.Role)), role)
+		return fmt.Errorf("has role %q; expected %q", seams.Clip(string(m.Role), 80), role)
 	case m.Source.Kind == "":
 		return present("source.kind", "")
 	}
@@ -181,7 +181,7 @@ func checkAssistant(m llm.Message) error {
 	}
 	switch {
 	case m.Source.Kind != llm.FromModel:
-		return fmt.Errorf("has source %q; expected %q", clip(m.Source.Kind), llm.FromModel)
+		return fmt.Errorf("has source %q; expected %q", seams.Clip(m.Source.Kind, 80), llm.FromModel)
 	case m.Source.Provider == "":
 		return present("source.provider", "")
 	case m.Source.Model == "":
@@ -190,7 +190,7 @@ func checkAssistant(m llm.Message) error {
 	calls := map[string]bool{}
 	for _, c := range m.Content.ToolCalls() {
 		if c.ID == "" || calls[c.ID] {
-			return fmt.Errorf("holds a tool call whose id %q is empty or another's", clip(c.ID))
+			return fmt.Errorf("holds a tool call whose id %q is empty or another's", seams.Clip(c.ID, 80))
 		}
 		calls[c.ID] = true
 	}
@@ -204,7 +204,7 @@ func checkToolResult(m llm.Message) error {
 	if len(m.Content) == 1 {
 		if r, ok := m.Content[0].(llm.ToolResult); ok && r.ToolCallID != "" {
 			if m.Source.Kind != llm.FromTool || m.Source.CallID != r.ToolCallID {
-				return fmt.Errorf("answers call %q, but its source is another", clip(r.ToolCallID))
+				return fmt.Errorf("answers call %q, but its source is another", seams.Clip(r.ToolCallID, 80))
 			}
 			return nil
 		}
@@ -237,7 +237,7 @@ func checkTurnEnd(t TurnResult) error {
 			return nil
 		}
 	default:
-		return fmt.Errorf("reason.kind %q is none of completed, aborted, blocked, error, max-tokens, limit, interrupted", clip(string(r.Kind)))
+		return fmt.Errorf("reason.kind %q is none of completed, aborted, blocked, error, max-tokens, limit, interrupted", seams.Clip(string(r.Kind), 80))
 	}
 	return fmt.Errorf("a reason of kind %q has another form", r.Kind)
 }
@@ -253,7 +253,7 @@ func checkRequestHeader(h HeaderChange) error {
 	switch h.Reason {
 	case HeaderInitial, HeaderResume, HeaderChanged:
 	default:
-		return fmt.Errorf("reason %q is none of initial, resume, change", clip(string(h.Reason)))
+		return fmt.Errorf("reason %q is none of initial, resume, change", seams.Clip(string(h.Reason), 80))
 	}
 	if err := present("header.config.provider", h.Header.Config.Provider); err != nil {
 		return err
@@ -274,11 +274,11 @@ func checkRequestContext(c ModelContext) error {
 func checkSplice(s Splice) error {
 	switch {
 	case s.Target != NextTurn && s.Target != NextStep:
-		return fmt.Errorf("target %q is none of next-turn, next-step", clip(string(s.Target)))
+		return fmt.Errorf("target %q is none of next-turn, next-step", seams.Clip(string(s.Target), 80))
 	case s.Start < 0 || s.RemovedCount < 0:
 		return fmt.Errorf("start and removedCount cannot be negative")
 	case s.Outcome != "" && s.Outcome != "canceled":
-		return fmt.Errorf(`outcome %q is not "canceled"`, clip(s.Outcome))
+		return fmt.Errorf(`outcome %q is not "canceled"`, seams.Clip(s.Outcome, 80))
 	}
 	return nil
 }

@@ -125,13 +125,5 @@ func (t Type[T]) Decode(e Event) (T, error) {
 // invalid is the error of an event that breaks a rule at a path within it.
 func invalid(e Event, path, format string, args ...any) error {
 	err := seams.Errorf(seams.InvalidEvent, "", format, args...)
-	return seams.Errorf(seams.InvalidEvent, "events", "event %d (%s): %s %s", e.Seq, clip(e.Type), path, err.Msg)
-}
-
-// clip shortens text from outside for a message.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
+	return seams.Errorf(seams.InvalidEvent, "events", "event %d (%s): %s %s", e.Seq, seams.Clip(e.Type, 80), path, err.Msg)
 }

@@ -75,7 +75,7 @@ func (g *Grammar) Commit(e Event) error {
 		}
 		for _, waiting := range []map[string]bool{g.asked, g.called} {
 			for id := range waiting {
-				return invalid(e, "data.step", "ends before call %q has its result", clip(id))
+				return invalid(e, "data.step", "ends before call %q has its result", seams.Clip(id, 80))
 			}
 		}
 		g.inStep = false
@@ -105,7 +105,7 @@ func (g *Grammar) Commit(e Event) error {
 		case err != nil:
 			return err
 		case !g.asked[d.CallID]:
-			return invalid(e, "data.callId", "%q was not asked for in this step, or started before", clip(d.CallID))
+			return invalid(e, "data.callId", "%q was not asked for in this step, or started before", seams.Clip(d.CallID, 80))
 		}
 		delete(g.asked, d.CallID)
 		g.called[d.CallID] = true
@@ -120,7 +120,7 @@ func (g *Grammar) Commit(e Event) error {
 		id := d.Message.Source.CallID
 		unstarted := g.asked[id] && d.Error != nil && d.Error.Code == string(seams.ToolNotStarted)
 		if !g.called[id] && !unstarted {
-			return invalid(e, "data.message", "answers call %q, which has not started or is answered", clip(id))
+			return invalid(e, "data.message", "answers call %q, which has not started or is answered", seams.Clip(id, 80))
 		}
 		delete(g.called, id)
 		delete(g.asked, id)

@@ -42,13 +42,13 @@ func (h Header) Validate() error {
 	case h.CreatedAt < 0:
 		return bad("createdAt", "is negative")
 	case h.CWD != "" && !filepath.IsAbs(h.CWD):
-		return bad("cwd", "%q is not absolute", clip(h.CWD))
+		return bad("cwd", "%q is not absolute", seams.Clip(h.CWD, 80))
 	case h.ParentSession == h.ID:
 		return bad("parentSession", "is the session itself")
 	case h.SeedLength < 0:
 		return bad("seedLength", "is negative")
 	case h.Origin != "" && h.Origin != "subagent":
-		return bad("origin", `is %q; expected "subagent" or nothing`, clip(h.Origin))
+		return bad("origin", `is %q; expected "subagent" or nothing`, seams.Clip(h.Origin, 80))
 	case h.DelegationDepth < 0:
 		return bad("delegationDepth", "is negative")
 	}

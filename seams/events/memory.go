@@ -164,13 +164,13 @@ func (m *Memory) forget(s *session) {
 }
 
 func exists(id string) error {
-	return seams.Errorf(seams.SessionAlreadyExists, "events", "a session %q exists; resume it, or choose another id", clip(id))
+	return seams.Errorf(seams.SessionAlreadyExists, "events", "a session %q exists; resume it, or choose another id", seams.Clip(id, 80))
 }
 
 func notFound(id string) error {
-	return seams.Errorf(seams.SessionNotFound, "events", "no session %q", clip(id))
+	return seams.Errorf(seams.SessionNotFound, "events", "no session %q", seams.Clip(id, 80))
 }
 
 func notLive(id string) error {
-	return seams.Errorf(seams.SessionNotLive, "events", "session %q is not live; resume it", clip(id))
+	return seams.Errorf(seams.SessionNotLive, "events", "session %q is not live; resume it", seams.Clip(id, 80))
 }

@@ -121,7 +121,7 @@ func (s *session) within(ctx context.Context) bool {
 // Append implements [Session].
 func (s *session) Append(ctx context.Context, d Draft) (Event, error) {
 	if s.within(ctx) {
-		return Event{}, s.reentrant("appended " + clip(d.Type) + " to")
+		return Event{}, s.reentrant("appended " + seams.Clip(d.Type, 80) + " to")
 	}
 	data, err := encode(d)
 	if err != nil {

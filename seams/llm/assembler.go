@@ -130,7 +130,7 @@ func (a *Assembler) Blocks() (Content, error) {
 	for _, s := range a.order {
 		b, ok := s.block()
 		if !ok {
-			return nil, seams.Errorf(seams.MalformedResponse, "llm.assemble", "block %d of unknown kind %q was never closed", s.index, cut(s.kind, 60))
+			return nil, seams.Errorf(seams.MalformedResponse, "llm.assemble", "block %d of unknown kind %q was never closed", s.index, seams.Clip(s.kind, 60))
 		}
 		if !a.dropped(b) {
 			out = append(out, b)

@@ -246,7 +246,7 @@ func DecodeChunk(data []byte) (Chunk, error) {
 		}
 		return Finish{*w.Reason, w.ReplayState}, nil
 	}
-	return nil, malformedChunk("unknown chunk type %q", cut(*w.Type, 60))
+	return nil, malformedChunk("unknown chunk type %q", seams.Clip(*w.Type, 60))
 }
 
 func malformedChunk(format string, args ...any) error {

@@ -1,6 +1,10 @@
 package llm
 
-import "strings"
+import (
+	"strings"
+
+	"github.com/ouro-run/ouro/seams"
+)
 
 const (
 	maxChainDepth = 16
@@ -21,7 +25,7 @@ func ErrorChain(err error) string {
 		}
 		return b.Len() > maxChainBytes
 	})
-	return cut(b.String(), maxChainBytes)
+	return seams.Clip(b.String(), maxChainBytes)
 }
 
 // walk visits err and its causes, outermost first, until visit says stop.

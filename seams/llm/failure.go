@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/ouro-run/ouro/seams"
 )
@@ -101,15 +100,4 @@ func (f *Failure) takeFacts(from Failure) {
 		f.ProviderRetryAfterMs = ms
 	}
 	f.RequestID = from.RequestID
-}
-
-// cut shortens s to at most n bytes at a character's border.
-func cut(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
 }

@@ -313,7 +313,7 @@ func (x *run) unknown() error {
 	if near := schema.Suggest(x.exec.Name, names); near != "" {
 		hint = fmt.Sprintf(" Did you mean %q?", near)
 	}
-	return seams.Errorf(seams.UnknownTool, "", "there is no tool %q.%s Available tools: %s", clip(x.exec.Name), hint, list(names))
+	return seams.Errorf(seams.UnknownTool, "", "there is no tool %q.%s Available tools: %s", seams.Clip(x.exec.Name, 80), hint, list(names))
 }
 
 // adopt makes a result of its own of one that a listener of Around answered:

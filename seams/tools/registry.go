@@ -304,11 +304,3 @@ func list(names []string) string {
 	}
 	return strings.Join(names, ", ")
 }
-
-// clip shortens a name from outside for a message.
-func clip(s string) string {
-	if len(s) > 80 {
-		return s[:80] + "…"
-	}
-	return s
-}
