@@ -110,7 +110,7 @@ type Violation struct {
 	Msg  string // what was expected, and what to do where that is known
 }
 
-// Violations are what was found, in order of path; after 64 the last one says
+// Violations are what was found, in the order found; after 64 the last one says
 // that there are more.
 type Violations []Violation
 
