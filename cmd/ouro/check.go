@@ -4,12 +4,10 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ouro-run/ouro/builtins"
-	"github.com/ouro-run/ouro/runtime/config"
 	"github.com/ouro-run/ouro/runtime/loader"
 	"github.com/ouro-run/ouro/seams"
 )
@@ -47,13 +45,7 @@ func check(ctx context.Context, p *program, args []string) int {
 	if cause := context.Cause(ctx); cause != nil {
 		return p.fail(cause)
 	}
-	var placed config.Faults
-	switch {
-	case errors.As(err, &placed):
-		for _, f := range placed {
-			faults = append(faults, loader.Fault{Pos: f.Pos, Err: &seams.Error{Code: seams.CodeOf(err), Msg: f.Msg}})
-		}
-	case err != nil:
+	if err != nil {
 		return p.fail(err)
 	}
 	slices.SortStableFunc(faults, func(a, b loader.Fault) int {

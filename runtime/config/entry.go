@@ -20,8 +20,7 @@ type File struct {
 	// Empty says that the file has no content: no bytes, or comments only. A
 	// reload keeps what runs then, a first start warns (yml-10, fsw-03).
 	Empty  bool
-	Faults Faults     // of single entries
-	Doc    *yaml.Node // the document with its comments and order, nil when Empty
+	Faults Faults // of single entries
 }
 
 // All yields the entries of the file, each group before what is in it.
@@ -45,7 +44,6 @@ func each(entries []*Entry, yield func(*Entry) bool) bool {
 // Entry is one entry of the list, immutable.
 type Entry struct {
 	ID        string
-	Generated bool              // the id is not written in the file
 	Name      string            // "" only for a group
 	Config    any               // map[string]any or Expr, nil when absent and for a group; values may be Expr
 	Disabled  any               // bool or Expr
@@ -299,7 +297,6 @@ func (r *reader) unique(f *File, entries []*Entry, taken map[string]*Entry) []*E
 	var out []*Entry
 	for _, e := range entries {
 		if e.ID == "" {
-			e.Generated = true
 			// Neither the config nor what stands around an entry changes its id.
 			e.ID = generate(e.Parent.id(), e.Name, taken)
 			taken[e.ID] = e
@@ -313,6 +310,13 @@ func (r *reader) unique(f *File, entries []*Entry, taken map[string]*Entry) []*E
 		out = append(out, e)
 	}
 	return out
+}
+
+func (e *Entry) id() string {
+	if e == nil {
+		return ""
+	}
+	return e.ID
 }
 
 func generate(parent, name string, taken map[string]*Entry) string {

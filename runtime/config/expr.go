@@ -60,24 +60,3 @@ func interpolate(v any, eval func(string) (any, error), faults *Faults) any {
 func brief(s string) string {
 	return strings.Join(strings.Fields(seams.Clip(s, 60)), " ")
 }
-
-// equal compares values that may hold Expr; where an expression stands does not
-// matter.
-func equal(a, b any) bool {
-	switch a := a.(type) {
-	case Expr:
-		b, ok := b.(Expr)
-		return ok && a.Source == b.Source
-	case []any:
-		b, ok := b.([]any)
-		return ok && slices.EqualFunc(a, b, equal)
-	case map[string]any:
-		b, ok := b.(map[string]any)
-		return ok && maps.EqualFunc(a, b, equal)
-	}
-	switch b.(type) {
-	case Expr, []any, map[string]any:
-		return false
-	}
-	return a == b
-}

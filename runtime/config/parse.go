@@ -52,7 +52,7 @@ func Parse(name string, data []byte) (*File, error) {
 		r.fault(docs[1], "a second document begins; a file has one list of entries")
 	}
 	if target(root).Kind == yaml.SequenceNode {
-		f.Doc, f.Entries = docs[0], r.entries(root, nil)
+		f.Entries = r.entries(root, nil)
 	} else {
 		r.fault(root, "expected a list of entries (`- name: ./plugin.js`), got %s", kindOf(target(root)))
 	}
