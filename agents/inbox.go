@@ -270,10 +270,16 @@ func (a *Agent) edit(ctx context.Context, e edit) error {
 	if ctx.Value(editing{a}) != nil {
 		return seams.Errorf(seams.ReentrantAppend, "agents.inbox", "an observer changed the inbox of %q from within the notice of another change; do it after the notice has returned", a.ID())
 	}
+	gone := func() error {
+		return seams.Errorf(seams.Aborted, "agents.inbox", "waiting to change the inbox of %q: %w", a.ID(), context.Cause(ctx))
+	}
+	if ctx.Err() != nil {
+		return gone()
+	}
 	select {
 	case a.editor <- struct{}{}:
 	case <-ctx.Done():
-		return seams.Errorf(seams.Aborted, "agents.inbox", "waiting to change the inbox of %q: %w", a.ID(), context.Cause(ctx))
+		return gone()
 	}
 	ctx = context.WithoutCancel(ctx)
 	err := a.editAlone(context.WithValue(ctx, editing{a}, true), e)

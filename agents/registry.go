@@ -136,6 +136,11 @@ func (r *Registry) make(ctx context.Context, o seams.Owner, s Spec, source Start
 		case <-a.over:
 			return entry.Undo(ctx)
 		case <-ctx.Done():
+			select {
+			case <-a.over:
+				return entry.Undo(ctx)
+			default:
+			}
 			return seams.Errorf(seams.Aborted, "agents.dispose", "waiting for the end of agent %q: %w", id, context.Cause(ctx))
 		}
 	}

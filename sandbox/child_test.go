@@ -35,6 +35,19 @@ var children = map[string]func(arg string) string{
 		}
 		return fmt.Sprint(v, err)
 	},
+	// A body in a realm with time and memory to spare: what ends it is neither.
+	"patient": func(code string) string {
+		r, err := New(context.Background(), Options{Name: "child", Budgets: Budgets{Turn: time.Hour, Minute: time.Hour, Heap: 4 << 30}})
+		if err != nil {
+			return err.Error()
+		}
+		p, err := NewCompiler().Compile(compile.Source{Name: "child.js", Text: code, Form: compile.Body})
+		if err != nil {
+			return "compile: " + err.Error()
+		}
+		v, err := r.Eval(context.Background(), p)
+		return fmt.Sprint(v, err, r.Close(time.Minute))
+	},
 	"compile": func(text string) string {
 		_, err := NewCompiler().Compile(compile.Source{Name: "child.js", Text: hostile[text](), Form: compile.Body})
 		return fmt.Sprint(err)
