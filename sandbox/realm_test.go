@@ -592,3 +592,27 @@ func TestMountCycles(t *testing.T) {
 		t.Errorf("the heap grew by %d KB from %d KB", grown>>10, heap>>10)
 	}
 }
+
+// A posted call whose arguments do not cross is reported, and the realm lives.
+func TestPostedArgumentsDoNotCross(t *testing.T) {
+	l := open(t, Options{})
+	v, err := l.exports("a.js", `exports.get = () => (x) => console.log('called', x)`).Invoke(t.Context(), "get")
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := v.(*Func)
+	for _, arg := range []any{make(chan int), "well"} {
+		if err := f.Post(arg); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := f.Do(t.Context(), "last"); err != nil {
+		t.Fatal(err)
+	}
+	if got := l.said(); got != "info called well\ninfo called last" {
+		t.Error(got)
+	}
+	if rs := l.reports(); len(rs) != 1 || !errors.Is(rs[0], seams.NotJSON) {
+		t.Error(rs)
+	}
+}

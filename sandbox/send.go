@@ -2,8 +2,11 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 
 	"github.com/dop251/goja"
+
+	"github.com/ouro-run/ouro/seams"
 )
 
 // Do is Call for a function whose answer does not matter: it is awaited and not
@@ -35,8 +38,8 @@ func (f *Func) send(ctx context.Context, args []any, wait func(goja.Value) goja.
 }
 
 // Post queues a call and returns at once, also from within a synchronous host
-// call. What the function throws is reported. The error says that the realm is
-// over.
+// call. What the function throws is reported, and so is an argument that does
+// not cross. The error says that the realm is over.
 func (f *Func) Post(args ...any) error {
 	return f.r.post(func() error {
 		f.r.frame = nil
@@ -44,6 +47,10 @@ func (f *Func) Post(args ...any) error {
 			return nil
 		}
 		_, err := f.r.apply(f.bound, args)
+		if refused := (*seams.Error)(nil); errors.As(err, &refused) && refused.Code != seams.Panicked {
+			f.r.report(err)
+			return nil
+		}
 		return err
 	})
 }

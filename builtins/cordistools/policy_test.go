@@ -126,6 +126,7 @@ func TestOwnEventsAreObserved(t *testing.T) {
 		t.Error(v)
 	}
 	w.reported("observer")
+	w.until("all three calls", func() bool { return len(w.console()) == 3 })
 	if got := strings.Join(w.console(), " "); got != "[cordis:dyn-1] info ask x undefined [cordis:dyn-1] info ask x undefined [cordis:dyn-1] info granted x function" {
 		t.Error(got)
 	}

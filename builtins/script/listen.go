@@ -16,7 +16,7 @@ type listener struct {
 	fn  *sandbox.Func
 	op  string
 	off atomic.Bool // its disposer was called
-	// observer: what it throws, answers and waits for is its own affair.
+	// observer: what it throws, answers and takes time for is its own affair.
 	observer bool
 }
 
@@ -107,13 +107,21 @@ func (l *listener) undeclared(ctx context.Context, payload any, next seams.Next)
 		args = seams.Args{data}
 	}
 	s, _ := ctx.Value(sentKey{}).(sent)
+	if ok && l.observer && s.event != l.op {
+		// Go sent it, and may change it before the observer is called.
+		data, err := encode([]any(args))
+		if err != nil {
+			return nil, seams.Errorf(seams.WrongType, l.op, "%s was dispatched with arguments that JavaScript cannot see: %w", l.op, err)
+		}
+		args = data.([]any)
+	}
 	switch {
 	case next == nil && s == sent{l.op, seams.Emit}:
 		return nil, l.notify(ctx, args)
 	case next == nil && s == sent{l.op, seams.Parallel}:
 		return nil, l.settle(ctx, args)
 	case l.observer:
-		err := l.notify(ctx, args)
+		err := l.later(args)
 		if next != nil {
 			return next(ctx)
 		}
@@ -132,25 +140,24 @@ func (l *listener) undeclared(ctx context.Context, payload any, next seams.Next)
 	return v, err
 }
 
-// notify calls the listener and does not wait for a promise that it answers: an
-// observer cannot hold up what it observes. Its rejection is reported.
+// notify calls the listener and does not wait for a promise that it answers; its
+// rejection is reported. An observer cannot hold up what it observes: it is
+// called later.
 func (l *listener) notify(ctx context.Context, args []any) error {
-	err := l.fn.Start(ctx, args...)
-	switch {
-	case l.gone(err):
-		return nil
-	case l.observer:
-		l.h.uncaught(err)
-		return nil
+	if l.observer {
+		return l.later(args)
 	}
-	return err
+	if err := l.fn.Start(ctx, args...); !l.gone(err) {
+		return err
+	}
+	return nil
 }
 
 // settle calls the listener and awaits what it answers; an observer is not
 // waited for.
 func (l *listener) settle(ctx context.Context, args []any) error {
 	if l.observer {
-		return l.notify(ctx, args)
+		return l.later(args)
 	}
 	if err := l.fn.Do(ctx, args...); !l.gone(err) {
 		return err

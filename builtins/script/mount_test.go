@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/ouro-run/ouro/runtime/cordis"
 	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/seams"
+	"github.com/ouro-run/ouro/seams/events"
 	"github.com/ouro-run/ouro/seams/tools"
 )
 
@@ -310,6 +312,46 @@ func TestRealmDies(t *testing.T) {
 	if n := len(w.tools.Schemas(nil)); n != 0 {
 		t.Errorf("%d tools are left", n)
 	}
+}
+
+// An observer holds up nothing that it observes, however long it takes, and sees
+// what was sent even when the sender has changed it since.
+func TestObserverIsNotWaitedFor(t *testing.T) {
+	end := make(chan struct{})
+	w := newWorld(t, func(o *script.Options) {
+		log := o.Log
+		o.Log = func(plugin, level, text string) { <-end; log(plugin, level, text) }
+	})
+	release := sync.OnceFunc(func() { close(end) })
+	context.AfterFunc(w.Context(), release) // so that a failure is no hang
+	refuse := func(script.Permission) error { return seams.Errorf(seams.NotPermitted, "test", "no") }
+	p, err := w.engine.Mount(w.Context(), script.Mount{ID: "dyn-1", Permit: refuse, Code: `return (ctx) => {
+  for (const e of ['own', 'session/flush', 'tools/result']) ctx.on(e, (x) => console.log(e, x.n))
+}`})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.mount(p, nil)
+	for _, mode := range []seams.Mode{seams.Emit, seams.Parallel, seams.Serial, seams.Bail, seams.Waterfall} {
+		sent := map[string]any{"n": 1.0}
+		d := seams.Dispatch{Event: "own", Mode: mode, Payload: seams.Args{sent}, Default: func(context.Context) (any, error) { return nil, nil }}
+		if _, err := w.root.Dispatch(w.Context(), d); err != nil {
+			t.Errorf("%s: %v", mode, err)
+		}
+		sent["n"] = 2.0
+	}
+	s, err := events.Create(w.Context(), w.events, events.Spec{Header: events.Header{ID: "s1"}})
+	if err == nil {
+		err = s.Flush(w.Context())
+	}
+	if err != nil {
+		t.Error(err)
+	}
+	if r := w.tools.Execute(w.Context(), callTool("none", nil)); r.Error == nil || r.Error.Code != seams.UnknownTool {
+		t.Errorf("result = %+v", r)
+	}
+	release()
+	w.expect("own 1", "own 1", "own 1", "own 1", "own 1", "session/flush undefined", "tools/result undefined")
 }
 
 // A Go panic in a service is contained and told to the caller.
