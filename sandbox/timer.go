@@ -3,6 +3,7 @@ package sandbox
 import (
 	"container/heap"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/dop251/goja"
@@ -32,8 +33,8 @@ type timer struct {
 // setTimer answers the id of a timer that is a number, as in browsers.
 func (r *Realm) setTimer(call goja.Callable, args []goja.Value, ms int64, repeat bool) (goja.Value, error) {
 	t := &r.timers
-	if len(t.byID) >= r.budgets.Timers {
-		return nil, overBudget("%d timers are already set: clear some of them first", r.budgets.Timers)
+	if err := r.countTimer(); err != nil {
+		return nil, err
 	}
 	if t.byID == nil {
 		t.byID = map[int64]*timer{}
@@ -46,7 +47,6 @@ func (r *Realm) setTimer(call goja.Callable, args []goja.Value, ms int64, repeat
 	}
 	t.byID[x.id] = x
 	heap.Push(&t.due, x)
-	r.countTimers()
 	r.arm()
 	return r.vm.ToValue(x.id), nil
 }
@@ -65,13 +65,33 @@ func (r *Realm) forget(x *timer) {
 	if x.index >= 0 {
 		heap.Remove(&r.timers.due, x.index)
 	}
-	r.countTimers()
+	r.uncountTimer()
 }
 
-func (r *Realm) countTimers() {
+// Timer counts a timer that the host keeps for the plugin among the realm's own,
+// until done is called; calling it again does nothing. It fails with OVER_BUDGET
+// when the realm has as many as it may.
+func (r *Realm) Timer() (done func(), err error) {
+	if err := r.countTimer(); err != nil {
+		return nil, err
+	}
+	return sync.OnceFunc(r.uncountTimer), nil
+}
+
+func (r *Realm) countTimer() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.usage.Timers = len(r.timers.byID)
+	if r.usage.Timers >= r.budgets.Timers {
+		return overBudget("%d timers are already set: clear some of them first", r.budgets.Timers)
+	}
+	r.usage.Timers++
+	return nil
+}
+
+func (r *Realm) uncountTimer() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.usage.Timers--
 }
 
 // arm sets the alarm for the timer that is due next.

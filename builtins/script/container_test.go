@@ -7,7 +7,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ouro-run/ouro/builtins/script"
 	"github.com/ouro-run/ouro/runtime/cordis"
+	"github.com/ouro-run/ouro/sandbox"
 	"github.com/ouro-run/ouro/seams"
 )
 
@@ -532,6 +534,30 @@ func TestTimersEnd(t *testing.T) {
 		if got := w.said(); len(got) != len(said) || slices.Contains(got, "late") {
 			t.Errorf("after dispose: %q", got[len(said):])
 		}
+	})
+}
+
+// A realm has at most so many timers, whichever way they are made. One that has
+// fired, was taken back or ended with its child plugin is none.
+func TestTimersAreBounded(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		w := newWorld(t, func(o *script.Options) { o.Budgets = sandbox.Budgets{Timers: 4} })
+		w.js("many.js", `module.exports = { inject: ['timer'], async apply(ctx) {
+  const f = () => {}
+  const kinds = [(c) => c.setTimeout(f, 1e6), (c) => c.interval(f, 1e6), (c) => c.throttle(f, 1).dispose, (c) => c.timer.debounce(f, 1).dispose]
+  const all = kinds.map((make) => make(ctx))
+  for (const make of [...kinds, () => setTimeout(f, 1e6)]) try { make(ctx); console.log('taken') } catch (e) { console.log(e.code) }
+  for (const off of all) await off()
+  for (let i = 0; i < 4; i++) ctx.setTimeout(f, 1)
+  await ctx.sleep(5)
+  const child = ctx.plugin((c) => { for (const make of kinds) make(c) })
+  await child
+  await child.dispose()
+  await ctx.sleep(1)
+  for (const make of kinds) make(ctx)
+  console.log('made')
+} }`)
+		w.expect("OVER_BUDGET", "OVER_BUDGET", "OVER_BUDGET", "OVER_BUDGET", "OVER_BUDGET", "made")
 	})
 }
 

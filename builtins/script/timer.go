@@ -55,8 +55,13 @@ func timeout(ctx context.Context, h *host, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	undo, err := h.ctx.Timeout(d, h.tick(fn, rest(args)))
-	return disposer(fn.Drop, undo, err)
+	done, err := h.timer()
+	if err != nil {
+		return nil, err
+	}
+	call := h.tick(fn, rest(args))
+	undo, err := h.ctx.Timeout(d, func(ctx context.Context) { done(); call(ctx) })
+	return disposer(func() { fn.Drop(); done() }, undo, err)
 }
 
 // interval is C-74 and, without a callback, C-75 and C-76.
@@ -76,8 +81,12 @@ func interval(_ context.Context, h *host, args []any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
+	done, err := h.timer()
+	if err != nil {
+		return nil, err
+	}
 	undo, err := h.ctx.Interval(max(d, minInterval), h.tick(fn, rest(args)))
-	return disposer(fn.Drop, undo, err)
+	return disposer(func() { fn.Drop(); done() }, undo, err)
 }
 
 // throttle is C-77.
@@ -88,6 +97,17 @@ func throttle(_ context.Context, h *host, args []any) (any, error) {
 // debounce is C-78.
 func debounce(_ context.Context, h *host, args []any) (any, error) {
 	return h.limited("ctx.debounce", args, h.ctx.Debounce)
+}
+
+// timer counts a timer among those of the realm until done is called or the
+// plugin ends.
+func (h *host) timer() (done func(), err error) {
+	count, err := h.realm.Timer()
+	if err != nil {
+		return nil, err
+	}
+	stop := context.AfterFunc(h.ctx.Context(), count)
+	return func() { stop(); count() }, nil
 }
 
 // minInterval keeps an interval of 0 from being a loop.
@@ -121,6 +141,10 @@ func (h *host) limited(op string, args []any, limit func(time.Duration, func(con
 		return nil, err
 	}
 	d, err := delay(op, args, 1)
+	if err != nil {
+		return nil, err
+	}
+	done, err := h.timer()
 	if err != nil {
 		return nil, err
 	}
@@ -160,6 +184,7 @@ func (h *host) limited(op string, args []any, limit func(time.Duration, func(con
 			mu.Lock()
 			defer mu.Unlock()
 			off = true
+			done()
 		}, undo)},
 	}, nil
 }
