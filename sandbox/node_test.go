@@ -156,6 +156,16 @@ func TestNodeShowsNoGo(t *testing.T) {
 	}
 }
 
+// What is made when it is first used is made of the language as it was, not as a
+// plugin has left it.
+func TestNodeIsMadeOfTheLanguage(t *testing.T) {
+	l := openNode(t)
+	l.want(`const seen = []
+		for (const k of Reflect.ownKeys(Reflect)) if (typeof Reflect[k] === 'function') { const f = Reflect[k]; Reflect[k] = (...a) => { seen.push(k); return f(...a) } }
+		const text = '' + new URLSearchParams('a=1') + new URL('http://h/?b=2').searchParams + Buffer.from('c').toString('hex')
+		return [text, seen.length]`, []any{"a=1b=263", 0})
+}
+
 // Hostile arguments are refused with an error of JavaScript's, and the realm
 // lives on.
 func TestNodeHostile(t *testing.T) {

@@ -4,7 +4,9 @@
 // in Go, does so to be seen by the interrupt or by the call depth.
 (function (native) {
 'use strict';
-const { apply, construct, defineProperty, getPrototypeOf, setPrototypeOf, ownKeys, getOwnPropertyDescriptor } = Reflect;
+// Parts that are made later find it as it is now.
+native.reflect = Object.fromEntries(Reflect.ownKeys(Reflect).map((k) => [k, Reflect[k]]));
+const { apply, construct, defineProperty, getPrototypeOf, setPrototypeOf, ownKeys, getOwnPropertyDescriptor } = native.reflect;
 const ITEMS = 5e6, TEXT = 1 << 26, BYTES = 1 << 27;
 const iterator = Symbol.iterator, isArray = Array.isArray;
 

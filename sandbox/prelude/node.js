@@ -7,7 +7,7 @@
 // has it, and then it can go.
 (function (native) {
 'use strict';
-const { apply, defineProperty, ownKeys, setPrototypeOf } = Reflect;
+const { apply, defineProperty, ownKeys, setPrototypeOf } = native.reflect;
 const isArray = Array.isArray;
 const put = (o, k, v) => defineProperty(o, k, { value: v, writable: true, configurable: true, enumerable: false });
 const once = (make) => { let made; return () => made ??= make() };
