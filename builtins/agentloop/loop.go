@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,6 +38,8 @@ type Loop struct {
 	ctx *cordis.Context
 	reg *agents.Registry
 	cwd string
+
+	updating sync.Mutex // held while the agents change
 
 	mu       sync.Mutex
 	cfg      config
@@ -82,14 +85,20 @@ func apply(ctx *cordis.Context, cfg config, cwd string) error {
 	if _, err := cordis.Provide(ctx, Key, l); err != nil {
 		return err
 	}
+	var made []declared
 	for _, a := range cfg.all() {
-		l.create(ctx.Context(), a)
+		made = append(made, l.create(ctx.Context(), a))
 	}
+	l.mu.Lock()
+	l.agents = made
+	l.mu.Unlock()
 	return ctx.OnUpdate(func(raw any) (bool, error) {
 		next, ok := raw.(config)
 		if !ok {
 			return false, nil
 		}
+		l.updating.Lock()
+		defer l.updating.Unlock()
 		return true, l.update(next)
 	})
 }
@@ -126,7 +135,7 @@ func (l *Loop) config() config {
 
 // create makes one declared agent. A failure is kept for whoever asks for that
 // agent, and reported; the others are made all the same.
-func (l *Loop) create(ctx context.Context, a agentConfig) {
+func (l *Loop) create(ctx context.Context, a agentConfig) declared {
 	spec := agents.Spec{Header: events.Header{ID: a.SessionID, CWD: l.cwd}, Options: l.options(l.config(), a)}
 	if a.CWD != "" {
 		spec.Header.CWD = a.CWD
@@ -150,9 +159,7 @@ func (l *Loop) create(ctx context.Context, a agentConfig) {
 	if d.err != nil {
 		l.ctx.Report("agent", a.ID, d.err)
 	}
-	l.mu.Lock()
-	l.agents = append(l.agents, d)
-	l.mu.Unlock()
+	return d
 }
 
 func fresh() string {
@@ -161,14 +168,15 @@ func fresh() string {
 	return hex.EncodeToString(b[:])
 }
 
-// update takes a changed configuration in place.
+// update takes a changed configuration in place. Until the agents are those of
+// the new one, [Loop.Agent] finds those of the old. updating is held.
 func (l *Loop) update(next config) error {
 	l.mu.Lock()
-	old := l.agents
-	l.agents = nil
+	old := slices.Clone(l.agents)
 	l.cfg = next
 	l.mu.Unlock()
 	var errs error
+	var made []declared
 	for _, a := range next.all() {
 		kept := false
 		for i, d := range old {
@@ -177,17 +185,18 @@ func (l *Loop) update(next config) error {
 				if err := d.agent.Configure(l.options(next, a)); err != nil && errs == nil {
 					errs = err
 				}
-				l.mu.Lock()
-				l.agents = append(l.agents, d)
-				l.mu.Unlock()
-				old = append(old[:i:i], old[i+1:]...)
+				made = append(made, d)
+				old = slices.Delete(old, i, i+1)
 				break
 			}
 		}
 		if !kept {
-			l.create(l.ctx.Context(), a)
+			made = append(made, l.create(l.ctx.Context(), a))
 		}
 	}
+	l.mu.Lock()
+	l.agents = made
+	l.mu.Unlock()
 	for _, d := range old {
 		if d.agent == nil {
 			continue
@@ -222,6 +231,8 @@ func (l *Loop) Agent(label string) (*agents.Agent, error) {
 // Override changes the options of every agent, those created later included,
 // after what the configuration says: a command line wins over the file.
 func (l *Loop) Override(f func(agents.Options) agents.Options) error {
+	l.updating.Lock()
+	defer l.updating.Unlock()
 	l.mu.Lock()
 	l.override = f
 	cfg := l.cfg

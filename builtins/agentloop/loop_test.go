@@ -226,6 +226,46 @@ func TestChangeInPlace(t *testing.T) {
 	}
 }
 
+// Agents that stay are found at every moment of a change, and none is made twice
+// when two changes come at once.
+func TestChangesAtOnce(t *testing.T) {
+	w := newWorld(t)
+	l, found, created := (*agentloop.Loop)(nil), 0, 0
+	if _, err := agents.Created.On(w.root, func(_ context.Context, _ agents.Notice, _ func(context.Context) (struct{}, error)) (struct{}, error) {
+		if created++; l != nil {
+			if _, err := l.Agent("b"); err != nil {
+				t.Error(err)
+			}
+			found++
+		}
+		return struct{}{}, nil
+	}); err != nil {
+		t.Fatal(err)
+	}
+	list := []m{{"id": "a", "sessionId": "a"}, {"id": "b", "sessionId": "b"}}
+	w.configure(m{"provider": "echo", "model": "x", "agents": agentList(list...)})
+	l, _ = cordis.Lookup(w.root, agentloop.Key)
+	b := w.agent("b")
+	w.configure(m{"provider": "echo", "model": "x", "agents": agentList(m{"id": "c", "sessionId": "c"}, list[0], list[1])})
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			if err := l.Override(func(o agents.Options) agents.Options { return o }); err != nil {
+				t.Error(err)
+			}
+		})
+		wg.Go(func() {
+			if got, err := l.Agent("b"); err != nil || got != b {
+				t.Error(got, err)
+			}
+		})
+	}
+	wg.Wait()
+	if found != 1 || created != 3 {
+		t.Errorf("%d agents were made, %d of them by a change", created, found)
+	}
+}
+
 // What the program overrides wins over the file, also over later edits.
 func TestOverride(t *testing.T) {
 	w := newWorld(t)

@@ -126,6 +126,13 @@ func (f *Folder) List(name string) ([]Info, error) {
 	if err != nil {
 		return nil, err
 	}
+	info, err := f.root.Stat(p)
+	if err == nil && !info.IsDir() {
+		err = seams.Errorf(seams.InvalidArgument, op, "%q is no folder", name) // to open a pipe would wait
+	}
+	if err != nil {
+		return nil, coded(op, name, err)
+	}
 	in, err := f.root.Open(p)
 	if err != nil {
 		return nil, coded(op, name, err)

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"pgregory.net/rapid"
@@ -87,6 +88,9 @@ func TestRefused(t *testing.T) {
 	}
 	write("binary", []byte{0xff, 0xfe})
 	write("big", make([]byte, fs.MaxFile+1))
+	if err := syscall.Mkfifo(filepath.Join(in, "pipe"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		what string
 		do   func() error
@@ -104,6 +108,8 @@ func TestRefused(t *testing.T) {
 		{"remove absent", func() error { return f.Remove("nosuch") }, seams.NotFound},
 		{"list a file", func() error { _, err := f.List("binary"); return err }, seams.InvalidArgument},
 		{"list absent", func() error { _, err := f.List("nosuch"); return err }, seams.NotFound},
+		{"list a pipe", func() error { _, err := f.List("pipe"); return err }, seams.InvalidArgument},
+		{"read a pipe", func() error { _, err := f.ReadText("pipe"); return err }, seams.InvalidArgument},
 	} {
 		if err := c.do(); !errors.Is(err, c.code) {
 			t.Errorf("%s: %v, want %s", c.what, err, c.code)

@@ -4,7 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -66,27 +66,24 @@ type Exporter func(Record)
 type Hub struct {
 	mu        sync.Mutex
 	seq       uint64
-	records   []Record // a ring once it is full
-	exporters map[int]Exporter
-	next      int
+	records   []Record    // a ring once it is full
+	exporters []*Exporter // in the order in which they came
 
 	out sync.Mutex // held while exporters run, so that records stay in order
 }
 
 // NewHub makes a hub without exporters.
-func NewHub() *Hub { return &Hub{exporters: map[int]Exporter{}} }
+func NewHub() *Hub { return &Hub{} }
 
 // Export hands each later record to x until remove is called.
 func (h *Hub) Export(x Exporter) (remove func()) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	id := h.next
-	h.next++
-	h.exporters[id] = x
+	h.exporters = append(h.exporters, &x)
 	return func() {
 		h.mu.Lock()
 		defer h.mu.Unlock()
-		delete(h.exporters, id)
+		h.exporters = slices.DeleteFunc(h.exporters, func(e *Exporter) bool { return e == &x })
 	}
 }
 
@@ -115,12 +112,10 @@ func (h *Hub) log(level Level, name, text string) {
 	} else {
 		h.records[(h.seq-1)%ring] = r
 	}
-	exporters := maps.Clone(h.exporters)
+	exporters := slices.Clone(h.exporters)
 	h.mu.Unlock()
-	for i := range h.next {
-		if x := exporters[i]; x != nil {
-			x(r)
-		}
+	for _, x := range exporters {
+		(*x)(r)
 	}
 }
 

@@ -101,6 +101,32 @@ func TestConcurrency(t *testing.T) {
 	}
 }
 
+// Exporters come and go while others log, and hear records in the order in which
+// they came.
+func TestExportersComeAndGo(t *testing.T) {
+	h := logger.NewHub()
+	var heard []string
+	note := func(name string) logger.Exporter { return func(logger.Record) { heard = append(heard, name) } }
+	removeA := h.Export(note("a"))
+	h.Export(note("b"))
+	h.Logger("x").Info("y")
+	removeA()
+	removeA()
+	h.Export(note("c"))
+	h.Logger("x").Info("y")
+	if got := strings.Join(heard, ""); got != "abbc" {
+		t.Errorf("heard %q", got)
+	}
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			h.Export(func(logger.Record) {})()
+			h.Logger("x").Info("y")
+		})
+	}
+	wg.Wait()
+}
+
 // C-59, C-60 for Go plugins.
 func TestNames(t *testing.T) {
 	c := cordis.New(cordis.Options{})
