@@ -122,7 +122,11 @@ func (r *Realm) readCause(v goja.Value, depth int) *Thrown {
 	if name, ok := strings.CutSuffix(t.Message, " is not defined"); ok && t.Name == "ReferenceError" && undefined[name] != "" {
 		t.Message += ": " + undefined[name]
 	}
-	t.Data = (&reader{r: r, above: []*goja.Object{o}}).facts(o)
+	facts := &reader{r: r, above: []*goja.Object{o}}
+	t.Data = facts.facts(o)
+	if r.spend(facts.size) != nil {
+		t.Data = nil // over the budget its text alone is handed over
+	}
 	if cause := o.Get("cause"); cause != nil && !goja.IsUndefined(cause) && !goja.IsNull(cause) && depth < maxCauses {
 		t.Cause = r.readCause(cause, depth+1)
 	}

@@ -321,6 +321,26 @@ func TestBudgets(t *testing.T) {
 	}
 }
 
+// What an error carries is handed to the host too, and counted: what does not
+// fit is left out.
+func TestBudgetOfThrownData(t *testing.T) {
+	l := open(t, Options{Budgets: Budgets{Output: 1000}})
+	for _, c := range []struct {
+		bytes int
+		told  bool
+	}{{400, true}, {400, true}, {400, false}} {
+		_, err := l.eval(fmt.Sprintf(`throw Object.assign(new Error('told'), { data: 'x'.repeat(%d) })`, c.bytes))
+		wantError(t, err, seams.ScriptError, "told")
+		var thrown *Thrown
+		if !errors.As(err, &thrown) || c.told != (thrown.Data != nil) {
+			t.Errorf("%+v", thrown)
+		}
+	}
+	if n := l.Usage().Output; n < 1200 {
+		t.Errorf("%d bytes were counted", n)
+	}
+}
+
 // Host calls are counted; over the budget the realm ends.
 func TestBudgetOfCalls(t *testing.T) {
 	l := open(t, Options{Budgets: Budgets{Calls: 50}, Facade: &Facade{Verbs: []Method{{Name: "x"}}}})
