@@ -7,6 +7,8 @@ import (
 	"net/http"
 	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/dop251/goja"
 
@@ -73,17 +75,17 @@ func (r *Realm) send(f Fetch, c goja.FunctionCall) goja.Value {
 			req.Body = x
 		}
 	}
-	ctx := r.here()
+	ctx, unsignal := r.here(), func() {}
 	if signal, ok := c.Argument(4).(*goja.Object); ok {
-		if s := r.signalOf(signal); s != nil {
-			ctx = s
+		if s, stop := r.signalOf(signal); s != nil {
+			ctx, unsignal = s, sync.OnceFunc(stop)
 		}
 	}
 	// The request lives as long as its body, so its context does too.
 	ctx, cancel := context.WithCancelCause(ctx)
 	unlink := context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })
-	end := func() { unlink(); cancel(context.Canceled) }
-	return r.must(r.settleLater(ctx, func(context.Context) (any, error) {
+	end := func() { unlink(); cancel(context.Canceled); unsignal() }
+	answer, err := r.settleLater(ctx, func(context.Context) (any, error) {
 		resp, err := f(ctx, req)
 		if err == nil && resp == nil {
 			err = seams.Errorf(seams.WrongType, "fetch", "the host answered nothing")
@@ -96,16 +98,21 @@ func (r *Realm) send(f Fetch, c goja.FunctionCall) goja.Value {
 			return nil, err
 		}
 		return &body{resp: resp, ctx: ctx, end: end}, nil
-	}, func(v any) (goja.Value, error) { return r.transfer(v.(*body)) }))
+	}, func(v any) (goja.Value, error) { return r.transfer(v.(*body)) })
+	if err != nil {
+		end()
+	}
+	return r.must(answer, err)
 }
 
 // body is a response whose body has not ended.
 type body struct {
-	resp *Response
-	ctx  context.Context
-	end  func()
-	open *resource
-	busy bool
+	resp   *Response
+	ctx    context.Context
+	end    func()
+	open   *resource
+	busy   atomic.Bool
+	failed error // of the last read; belongs to the read that runs
 }
 
 // transfer makes what the prelude's Response reads from.
@@ -115,6 +122,9 @@ func (r *Realm) transfer(b *body) (goja.Value, error) {
 			b.resp.Body.Close()
 		}
 	})
+	if b.resp.Body == nil {
+		r.drop(b.open)
+	}
 	headers := r.vm.NewObject()
 	for k, v := range b.resp.Header {
 		headers.Set(strings.ToLower(k), strings.Join(v, ", "))
@@ -140,11 +150,14 @@ func (r *Realm) readBody(b *body) (goja.Value, error) {
 	if b.resp.Body == nil {
 		return goja.Null(), nil
 	}
-	if b.busy {
+	if !b.busy.CompareAndSwap(false, true) {
 		return nil, seams.Errorf(seams.InvalidArgument, "fetch", "the body is being read already: await the read before the next one")
 	}
-	b.busy = true
 	return r.settleLater(b.ctx, func(context.Context) (any, error) {
+		defer b.busy.Store(false)
+		if b.failed != nil {
+			return nil, b.failed
+		}
 		buf := make([]byte, chunk)
 		for {
 			n, err := b.resp.Body.Read(buf)
@@ -158,12 +171,12 @@ func (r *Realm) readBody(b *body) (goja.Value, error) {
 				if b.ctx.Err() != nil {
 					err = signalCause(b.ctx)
 				}
+				b.failed = err
 				r.drop(b.open)
 				return nil, err
 			}
 		}
 	}, func(v any) (goja.Value, error) {
-		b.busy = false
 		if p := v.([]byte); p != nil {
 			return r.vm.ToValue(r.vm.NewArrayBuffer(p)), nil
 		}

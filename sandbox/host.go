@@ -3,6 +3,7 @@ package sandbox
 import (
 	"context"
 	"iter"
+	"strconv"
 	"sync/atomic"
 
 	"github.com/dop251/goja"
@@ -140,7 +141,7 @@ func (r *Realm) arguments(what string, kinds []Kind, args []goja.Value) ([]any, 
 		if i < len(kinds) {
 			kind = kinds[i]
 		}
-		rd := reader{r: r, live: kind != Data, what: what + " argument " + string(rune('1'+i))}
+		rd := reader{r: r, live: kind != Data, what: what + " argument " + strconv.Itoa(i+1)}
 		var err error
 		switch o, isObject := a.(*goja.Object); {
 		case kind == Child:
@@ -254,17 +255,22 @@ func signalCause(ctx context.Context) error {
 }
 
 // signalOf makes a context of an AbortSignal, nil if o is none. The context is
-// below the caller's.
-func (r *Realm) signalOf(o *goja.Object) context.Context {
+// below the caller's. stop ends it and lets go of the signal; it may be called
+// from any goroutine, once.
+func (r *Realm) signalOf(o *goja.Object) (ctx context.Context, stop func()) {
 	proto := o.Prototype()
 	if !r.signals || proto == nil || proto == r.object || proto != r.events().Get("AbortSignal").ToObject(r.vm).Get("prototype") {
-		return nil
+		return nil, nil
 	}
 	ctx, cancel := context.WithCancelCause(r.here())
 	listen, _ := goja.AssertFunction(r.events().Get("listen"))
-	listen(goja.Undefined(), o, r.native("abort", func(c goja.FunctionCall) goja.Value {
+	off := r.must(listen(goja.Undefined(), o, r.native("abort", func(c goja.FunctionCall) goja.Value {
 		cancel(&seams.Error{Code: seams.Aborted, Op: r.options.Name, Msg: "the signal was aborted", Err: r.fromError(c.Argument(0))})
 		return nil
-	}))
-	return ctx
+	})))
+	remove, _ := goja.AssertFunction(off)
+	return ctx, func() {
+		cancel(context.Canceled)
+		r.post(func() error { _, err := remove(goja.Undefined()); return err })
+	}
 }

@@ -155,7 +155,7 @@ func (rd *reader) object(o *goja.Object) (any, error) {
 	case binary[t]:
 		return rd.binary(o)
 	}
-	if signal := r.signalOf(o); signal != nil {
+	if signal, _ := r.signalOf(o); signal != nil {
 		return signal, nil
 	}
 	if toJSON, ok := goja.AssertFunction(nonNil(o.Get("toJSON"))); ok {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -478,6 +479,43 @@ func TestFetch(t *testing.T) {
 	t.Run("service", func(t *testing.T) {
 		check(t, &Facade{Verbs: verbs, Services: []Service{{Name: "http", Methods: []Method{{Name: "fetch", Fetch: true}}}}}, Ambient{}, host, "ctx.http.fetch")
 	})
+}
+
+// A request that has ended has let go of its signal, however it ended.
+func TestFetchLetsGoOfSignal(t *testing.T) {
+	var closed atomic.Int32
+	l := open(t, Options{Ambient: Ambient{Timers: true, Fetch: func(ctx context.Context, r *Request) (*Response, error) {
+		switch {
+		case strings.HasSuffix(r.URL, "/fail"):
+			return nil, errors.New("refused")
+		case strings.HasSuffix(r.URL, "/none"):
+			return &Response{Status: 204}, nil
+		}
+		return &Response{Status: 200, Body: &closing{strings.NewReader("text"), &closed}}, nil
+	}}})
+	l.want(`const c = new AbortController(), s = c.signal, { addEventListener: add, removeEventListener: remove } = EventTarget.prototype
+		let made = 0, held = 0
+		s.addEventListener = function (...a) { made++; held++; return add.apply(this, a) }
+		s.removeEventListener = function (...a) { held--; return remove.apply(this, a) }
+		for (let i = 0; i < 3; i++) {
+			await (await fetch('http://h/text', { signal: s })).text()
+			await (await fetch('http://h/text', { signal: s })).body.cancel()
+			await fetch('http://h/none', { signal: s })
+			await fetch('http://h/fail', { signal: s }).catch(() => {})
+		}
+		for (let i = 0; held && i < 1000; i++) await new Promise((f) => setTimeout(f, 1))
+		return [made, held]`, []any{12, 0})
+}
+
+// A read that failed is over: the next one fails of the same.
+func TestFetchedBodyFails(t *testing.T) {
+	var closed atomic.Int32
+	l := open(t, Options{Ambient: Ambient{Fetch: func(ctx context.Context, r *Request) (*Response, error) {
+		return &Response{Status: 200, Body: &closing{iotest.ErrReader(errors.New("cut off")), &closed}}, nil
+	}}})
+	l.want(`const reader = (await fetch('http://h/')).body.getReader(), said = []
+		for (let i = 0; i < 2; i++) try { await reader.read() } catch (e) { said.push(e.message) }
+		return said`, []any{"cut off", "cut off"})
 }
 
 type closing struct {

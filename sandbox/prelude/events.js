@@ -57,6 +57,11 @@ class AbortController {
   get signal() { return this.#signal }
   abort(why) { abort(this.#signal, why) }
 }
-const listen = (s, f) => { if (s.aborted) f(s.reason); else s.addEventListener('abort', () => f(s.reason), { once: true }) };
+// listen answers a function that takes the listener off again.
+const listen = (s, f) => {
+  const heard = () => f(s.reason);
+  if (s.aborted) heard(); else s.addEventListener('abort', heard, { once: true });
+  return () => s.removeEventListener('abort', heard);
+};
 return { Event, CustomEvent, EventTarget, AbortSignal, AbortController, make, abort, listen };
 })
