@@ -169,17 +169,28 @@ func (e *engine) globals(native *goja.Object) {
 	}, "harness")
 }
 
-// lazily defines globals that make makes when one of them is first read.
+// lazily defines globals that make makes when one of them is first read. What a
+// plugin puts in the place of one stays.
 func (e *engine) lazily(make func() *goja.Object, names ...string) {
 	global := e.vm.GlobalObject()
+	define := func(name string, v goja.Value) {
+		global.DefineDataProperty(name, v, goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+	}
+	replaced := map[string]bool{}
 	for _, name := range names {
 		global.DefineAccessorProperty(name, e.named(name, func(goja.FunctionCall) goja.Value {
 			made := make()
 			for _, n := range names {
-				global.DefineDataProperty(n, made.Get(n), goja.FLAG_TRUE, goja.FLAG_TRUE, goja.FLAG_FALSE)
+				if !replaced[n] {
+					define(n, made.Get(n))
+				}
 			}
 			return made.Get(name)
-		}), nil, goja.FLAG_TRUE, goja.FLAG_FALSE)
+		}), e.named(name, func(c goja.FunctionCall) goja.Value {
+			replaced[name] = true
+			define(name, c.Argument(0))
+			return goja.Undefined()
+		}), goja.FLAG_TRUE, goja.FLAG_FALSE)
 	}
 }
 

@@ -9,10 +9,11 @@ import (
 
 // Caps of single native operations.
 const (
-	capItems = 5e6     // elements that a native function walks
-	capText  = 1 << 26 // characters that it makes
-	capArgs  = 1e5
-	capChain = 1000 // prototypes
+	capItems  = 5e6     // elements that a native function walks
+	capText   = 1 << 26 // characters that it makes
+	capArgs   = 1e5
+	capDigits = 1e5  // of a text that is read as a BigInt
+	capChain  = 1000 // prototypes
 )
 
 // typedNames are the typed arrays; guarding one costs memory, so each is guarded
@@ -63,7 +64,9 @@ func (e *engine) guard(typed goja.Callable) {
 	e.bound(array, func(c goja.FunctionCall) {
 		n := length(c.This)
 		for _, a := range c.Arguments {
-			n += length(a)
+			if o, isObject := a.(*goja.Object); isObject { // any other is one element
+				n += length(o)
+			}
 		}
 		if n > capItems {
 			e.over("array length")
@@ -103,13 +106,22 @@ func (e *engine) guard(typed goja.Callable) {
 	e.bound(e.function, argument(1), "apply")
 
 	str := get("String", "prototype")
+	// count reads the first argument once: the native function would ask again.
+	count := func(c goja.FunctionCall) float64 {
+		if len(c.Arguments) == 0 {
+			return 0
+		}
+		n := c.Argument(0).ToNumber()
+		c.Arguments[0] = n
+		return n.ToFloat()
+	}
 	e.bound(str, func(c goja.FunctionCall) {
-		if textLength(c.This)*c.Argument(0).ToFloat() > capText {
+		if textLength(c.This)*count(c) > capText {
 			e.over("string length")
 		}
 	}, "repeat")
 	e.bound(str, func(c goja.FunctionCall) {
-		if c.Argument(0).ToFloat() > capText {
+		if count(c) > capText {
 			e.over("string length")
 		}
 	}, "padStart", "padEnd")
@@ -142,7 +154,8 @@ func (e *engine) guard(typed goja.Callable) {
 	}, "concat")
 
 	e.bound(get("BigInt"), func(c goja.FunctionCall) {
-		if c.Argument(0).ToFloat() > 1e6 {
+		text, isText := c.Argument(1).(goja.String)
+		if count(c) > 1e6 || isText && text.Length() > capDigits {
 			e.over("BigInt width")
 		}
 	}, "asIntN", "asUintN")

@@ -573,6 +573,7 @@ func TestGuard(t *testing.T) {
 		`Array(1e8).join()`, `new Array(4294967295).sort()`, `Array(1e9).map((x) => x)`, `new Array(4294967295).reverse()`, `Math.max.apply(null, { length: 1e8 })`, `Reflect.apply(Math.max, null, { length: 2 ** 31 })`,
 		`Reflect.construct(Array, { length: 1e9 })`, `BigInt.asUintN(2 ** 53 - 1, -1n)`, `Object.keys(new Array(1e9))`, `new RegExp('a'.repeat(30000))`, `'x'.repeat(1e6).replaceAll('x', 'y'.repeat(1e3))`, `Array.prototype.concat.call([], new Array(1e9))`,
 		`JSON.parse('['.repeat(1000))`, `'x'.repeat(1.1e7).split('')`, `new Array(1e8).toLocaleString()`, `let o = null; for (let i = 0; i < 5000; i++) o = Object.create(o)`, `Uint8Array.from({ length: 1e9 })`,
+		`BigInt('9'.repeat(3e6))`, `BigInt({ toString: () => '9'.repeat(3e6) })`, `BigInt.asIntN(64, '9'.repeat(3e6))`, `String.raw({ raw: Array(100).fill('x'.repeat(1e6)) })`,
 	} {
 		_, err := l.eval(code)
 		if err == nil || !strings.Contains(err.Error(), "RangeError") {
@@ -587,6 +588,25 @@ func TestGuard(t *testing.T) {
 		if _, err := l.eval(code); err == nil {
 			t.Errorf("%s: no error", code)
 		}
+	}
+}
+
+// The guards leave the language what it is.
+func TestGuardIsNoHindrance(t *testing.T) {
+	l := open(t, Options{Ambient: Ambient{Env: map[string]string{}}})
+	for code, want := range map[string]any{
+		`globalThis.Buffer = require('buffer').Buffer; globalThis.URL = class Mine {}; new URLSearchParams(''); return [Buffer.from('a').length, URL.name, new (require('url').URL)('http://h').href]`: []any{1, "Mine", "http://h/"},
+		`const p = Promise.resolve(1); p.json = 'x'; p.length = 2; try { Promise.resolve().json } catch (e) { return [p.json, p.length, await p, e.message] }`:                                         []any{"x", 2, 1, "a promise has no json: is an await missing?"},
+		`class A { static name() {} }; class B { static name = Symbol('b') }; return [typeof A.bind(null), typeof B.bind(null)]`:                                                                       []any{"function", "function"},
+		`let n = 0; const once = { valueOf: () => n++ % 2 ? 2 ** 36 : 0 }; return ['a'.repeat(once), n++, 'a'.padEnd(once), n++, 'a'.padStart(once), n]`:                                               []any{"", 1, "a", 3, "a", 5},
+		`return [].concat('x'.repeat(6e6), [1]).length`: 2,
+		`return [BigInt(5) === 5n, BigInt('0x10') === 16n, BigInt(true) === 1n, BigInt({ valueOf: () => 7 }) === 7n, BigInt(Object('8')) === 8n, typeof BigInt.asIntN, BigInt.name, BigInt.length, Object(1n) instanceof BigInt, 1n.constructor === BigInt, BigInt.asIntN(8, 255n) === -1n]`: []any{true, true, true, true, true, "function", "BigInt", 1, true, true, true},
+		`return [() => new BigInt(1), () => BigInt(), () => BigInt(1.5), () => BigInt('x')].map((f) => { try { f() } catch (e) { return e.name } })`:                                                                                                                                         []any{"TypeError", "TypeError", "RangeError", "SyntaxError"},
+		"return [String.raw`a\n${1}b${2}`, String.raw({ raw: 'xyz' }, 0, 1, 2), String.raw({ raw: [] })]": []any{`a
+1b2`, "x0y1z", ""},
+		`return ['ab'.repeat('2'), 'a'.padEnd('3', 'b'), 'a'.padStart(), 'a'.repeat()]`: []any{"abab", "abb", "a", ""},
+	} {
+		l.want(code, want)
 	}
 }
 

@@ -95,11 +95,33 @@ named(Function.prototype, 'bind', function (...a) {
   const depth = (this[BOUND] || 0) + 1;
   if (depth > 100) over('chain of bound functions');
   const f = apply(bind, this, a);
-  if (depth > 1 || ('' + this.name).startsWith('bound ')) defineProperty(f, BOUND, { value: depth });
+  if (depth > 1 || typeof this.name === 'string' && this.name.startsWith('bound ')) defineProperty(f, BOUND, { value: depth });
   return f;
 });
 
-// Numbers.
+named(String, 'raw', function (strings, ...values) {
+  const { raw } = strings, n = length(raw);
+  let text = '';
+  for (let i = 0; i < n; i++) {
+    text += `${raw[i]}`;
+    if (i + 1 < n && i < values.length) text += `${values[i]}`;
+    if (text.length > TEXT) over('string length');
+  }
+  return text;
+});
+
+// Numbers. Reading a text as a BigInt takes the square of its length.
+const Big = BigInt;
+adopt(function (v) {
+  if (new.target) throw new TypeError('BigInt is not a constructor');
+  if (v !== null && (typeof v === 'object' || typeof v === 'function')) {
+    const given = v[Symbol.toPrimitive];
+    if (given !== undefined && given !== null) v = apply(given, v, ['number']);
+    else { const n = v.valueOf(); v = n !== null && typeof n === 'object' ? v.toString() : n }
+  }
+  if (typeof v === 'string' && v.length > 1e5) over('BigInt width');
+  return Big(v);
+}, Big, 'BigInt');
 const grouped = (s) => s.replace(/\B(?=(\d{3})+$)/g, ',');
 const group = (v, o = {}) => {
   const n = +v;
@@ -161,7 +183,7 @@ delete globalThis.GoError;
 // A forgotten await is the commonest mistake: what a promise lacks says so.
 const lacks = (k) => () => { throw new TypeError(`a promise has no ${typeof k === 'string' ? k : 'elements'}: is an await missing?`) };
 for (const k of [iterator, 'length', 'map', 'filter', 'forEach', 'reduce', 'find', 'some', 'every', 'join', 'slice', 'split', 'trim', 'match', 'replace', 'includes', 'ok', 'status', 'text', 'json'])
-  defineProperty(Promise.prototype, k, { get: lacks(k), set: k === 'status' ? function (v) { put(this, k, v) } : undefined, configurable: true, enumerable: false });
+  defineProperty(Promise.prototype, k, { get: lacks(k), set(v) { put(this, k, v) }, configurable: true, enumerable: false });
 
 // Missing pieces.
 for (const k of ['asyncIterator', 'dispose', 'asyncDispose']) defineProperty(Symbol, k, { value: Symbol.for('Symbol.' + k) });
