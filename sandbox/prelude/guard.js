@@ -48,6 +48,7 @@ for (const k of ['join', 'toLocaleString']) {
     return apply(f, this, a);
   });
 }
+const { join } = A;
 const flatten = (out, a, depth, f, self) => {
   for (let i = 0, n = length(a); i < n; i++) if (i in a) {
     const v = f ? apply(f, self, [a[i], i, a]) : a[i];
@@ -100,14 +101,14 @@ named(Function.prototype, 'bind', function (...a) {
 });
 
 named(String, 'raw', function (strings, ...values) {
-  const { raw } = strings, n = length(raw);
-  let text = '';
+  const { raw } = strings, n = length(raw), parts = [];
+  let made = 0;
+  const add = (v) => { if ((made += v.length) > TEXT || parts.length > ITEMS) over('string length'); parts[parts.length] = v };
   for (let i = 0; i < n; i++) {
-    text += `${raw[i]}`;
-    if (i + 1 < n && i < values.length) text += `${values[i]}`;
-    if (text.length > TEXT) over('string length');
+    add(`${raw[i]}`);
+    if (i + 1 < n && i < values.length) add(`${values[i]}`);
   }
-  return text;
+  return apply(join, parts, ['']);
 });
 
 // Numbers. Reading a text as a BigInt takes the square of its length.
