@@ -9,7 +9,7 @@
 //	r, err := builtins.Open(ctx, builtins.Options{File: "cordis.yml", Watch: true})
 //	if err != nil { … }
 //	defer r.Close(ctx)
-//	agent, err := r.Agent(ctx, "")
+//	agent, err := r.Agent("")
 //	result := agent.Run(ctx, llm.UserText("hello"))
 //
 // # Concurrency

@@ -149,7 +149,7 @@ export const stream = async function* () { for (let i = 0; ; i++) yield { type: 
 		b.Fatal(err)
 	}
 	defer r.Close(time.Second)
-	o, err := r.Exports(b.Context(), p)
+	o, err := exportsOf(b.Context(), r, p)
 	if err != nil {
 		b.Fatal(err)
 	}

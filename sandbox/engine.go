@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -201,7 +202,7 @@ func (e *engine) require(c goja.FunctionCall) goja.Value {
 	switch {
 	case name == "url" || name == "util" || name == "buffer" && e.realm.options.Ambient.Env != nil:
 		return e.node().Get(name)
-	case name != "buffer" && compile.Available(name):
+	case name != "buffer" && slices.Contains(compile.Modules, name):
 		return e.modules().Get(name)
 	}
 	panic(e.toError(&seams.Error{Code: seams.ModuleNotAvailable, Msg: compile.Refusal(name)}))

@@ -191,6 +191,7 @@ func TestFacadeKinds(t *testing.T) {
 		return l.apply("export const apply = async (ctx) => { "+code+" }", h, nil)
 	}
 	wantError(t, run(`ctx.data({ a: [{ f() {} }] })`), seams.NotJSON, "ctx.data argument 1.a[0].f")
+	wantError(t, run(`ctx.data(1, 2, 3, 4, 5, 6, 7, 8, 9, new Map())`), seams.NotJSON, "ctx.data argument 10")
 	wantError(t, run(`ctx.plugin({ name: 'x' })`), seams.InvalidPlugin, "ctx.plugin", "apply")
 	if err := run(`ctx.instance({ data: 1 }); ctx.on('x', { nested: { f() { return this.v }, v: 3 } })`); err != nil {
 		t.Fatal(err)

@@ -183,13 +183,3 @@ func (r *Realm) readBody(b *body) (goja.Value, error) {
 		return goja.Null(), nil
 	})
 }
-
-// giveResponse makes a Response of one that a host function answered.
-func (r *Realm) giveResponse(ctx context.Context, resp *Response) (goja.Value, error) {
-	source, err := r.transfer(&body{resp: resp, ctx: ctx, end: func() {}})
-	if err != nil {
-		return nil, err
-	}
-	respond, _ := goja.AssertFunction(r.fetch().Get("respond"))
-	return respond(goja.Undefined(), source)
-}

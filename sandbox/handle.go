@@ -244,27 +244,12 @@ func (o *Object) look(self *goja.Object) {
 	o.methods.Store(&names)
 }
 
-// Methods lists the methods the object had when it was handed over, inherited
-// ones included, constructor excluded.
+// Methods lists the methods the object had at the end of the turn in which it was
+// handed over, inherited ones included, constructor excluded.
 func (o *Object) Methods() []string { return slices.Clone(*o.methods.Load()) }
 
 // Has reports whether the object has a method.
 func (o *Object) Has(name string) bool { return slices.Contains(*o.methods.Load(), name) }
-
-// Get reads a member; functions in it are handles. Nil when there is none.
-func (o *Object) Get(ctx context.Context, name string) (any, error) {
-	return o.r.call(ctx, entry{
-		frame: o.r.frameOf(ctx), last: true,
-		begin: func() (goja.Value, error) {
-			self, err := o.self()
-			if err != nil {
-				return nil, err
-			}
-			return nonNil(self.Get(name)), nil
-		},
-		read: func(v goja.Value) (any, error) { return o.r.output(v, true, name) },
-	})
-}
 
 // Call calls a method as [Func.Call] does. NOT_FOUND lists the methods there are.
 func (o *Object) Call(ctx context.Context, name string, args ...any) (any, error) {

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/dop251/goja"
 	"go.uber.org/goleak"
 
 	"github.com/ouro-run/ouro/sandbox/compile"
@@ -152,11 +153,27 @@ func (l *lab) exports(name, text string) *Object {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	o, err := l.Exports(context.Background(), p)
+	o, err := exportsOf(context.Background(), l.Realm, p)
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	return o
+}
+
+// exportsOf evaluates a program and answers its exports, default export unwrapped.
+func exportsOf(ctx context.Context, r *Realm, p *Program) (*Object, error) {
+	v, err := r.evaluate(ctx, p, func(exports goja.Value) (any, error) {
+		o := r.unwrap(exports).ToObject(r.vm)
+		out := r.vm.NewObject()
+		for _, k := range o.Keys() { // those of an ES module are accessors
+			out.Set(k, o.Get(k))
+		}
+		return r.newObject(out), nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return v.(*Object), nil
 }
 
 // load reads a plugin in its module or body form.

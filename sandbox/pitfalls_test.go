@@ -170,7 +170,7 @@ func TestPitfall10KeptFunction(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		o, err := r.Exports(t.Context(), p)
+		o, err := exportsOf(t.Context(), r, p)
 		if err != nil {
 			t.Fatal(err)
 		}

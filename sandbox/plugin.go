@@ -53,34 +53,6 @@ func (r *Realm) Load(ctx context.Context, p *Program) (*Plugin, error) {
 	return v.(*Plugin), nil
 }
 
-// Exports evaluates a program and returns what it exports, default export
-// unwrapped, for file forms that are not plugins.
-func (r *Realm) Exports(ctx context.Context, p *Program) (*Object, error) {
-	v, err := r.evaluate(ctx, p, func(exports goja.Value) (any, error) {
-		o, ok := r.unwrap(exports).(*goja.Object)
-		if !ok {
-			return nil, seams.Errorf(seams.InvalidPlugin, p.Name(), "the file exports %s, expected an object or a function", r.shown(exports))
-		}
-		if o == exports && nonNil(o.Get("__esModule")).ToBoolean() {
-			o = r.snapshot(o)
-		}
-		return r.newObject(o), nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	return v.(*Object), nil
-}
-
-// snapshot copies the exports of an ES module, which are accessors.
-func (r *Realm) snapshot(exports *goja.Object) *goja.Object {
-	out := r.vm.NewObject()
-	for _, k := range exports.Keys() {
-		out.Set(k, exports.Get(k))
-	}
-	return out
-}
-
 // Eval evaluates a program and returns what it exports as data.
 func (r *Realm) Eval(ctx context.Context, p *Program) (any, error) {
 	return r.evaluate(ctx, p, func(exports goja.Value) (any, error) { return r.output(exports, false, p.Name()) })

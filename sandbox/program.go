@@ -24,11 +24,6 @@ type Program struct {
 // Name returns the source's name.
 func (p *Program) Name() string { return p.files[0] }
 
-// Files returns what was bundled beside the source itself: the paths of its
-// relative imports, as [compile.Source.Import] knows them. A watcher watches
-// these too.
-func (p *Program) Files() []string { return slices.Clone(p.script.Paths[1:]) }
-
 // Compiler compiles and keeps the programs of the sources it saw last, by
 // content: the same text under another name, or for another realm, is not
 // compiled again.

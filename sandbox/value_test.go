@@ -285,7 +285,7 @@ func FuzzValueBridge(f *testing.F) {
 		if err != nil {
 			f.Fatal(err)
 		}
-		o, err := l.Exports(context.Background(), p)
+		o, err := exportsOf(context.Background(), l.Realm, p)
 		if err != nil {
 			f.Fatal(err)
 		}

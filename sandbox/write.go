@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"math"
 	"reflect"
 	"slices"
 	"strconv"
@@ -78,13 +79,11 @@ func (w *writer) number(f float64) (goja.Value, error) {
 	if err := checkNumber(f); err != "" {
 		return nil, w.errorf(seams.NotJSON, "%s", err)
 	}
-	if i := int64(f); float64(i) == f && (i != 0 || !signbit(f)) {
+	if i := int64(f); float64(i) == f && (i != 0 || !math.Signbit(f)) {
 		return w.e.vm.ToValue(i), nil
 	}
 	return w.e.vm.ToValue(f), nil
 }
-
-func signbit(f float64) bool { return 1/f < 0 }
 
 func (w *writer) object(m map[string]any, level int) (goja.Value, error) {
 	keys := make([]string, 0, len(m))
@@ -209,9 +208,6 @@ func (r *Realm) give(v any) (out goja.Value, ok bool, err error) {
 		return out, true, err
 	case context.Context:
 		out, err = r.giveSignal(x)
-		return out, true, err
-	case *Response:
-		out, err = r.giveResponse(r.here(), x)
 		return out, true, err
 	case error:
 		return r.toError(x), true, nil

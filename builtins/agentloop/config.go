@@ -1,6 +1,8 @@
 package agentloop
 
 import (
+	"cmp"
+
 	"github.com/ouro-run/ouro/agents"
 	"github.com/ouro-run/ouro/runtime/schema"
 	"github.com/ouro-run/ouro/seams/llm"
@@ -66,18 +68,10 @@ func (c config) all() []agentConfig {
 }
 
 func (c config) options(a agentConfig) agents.Options {
-	first := func(s ...string) string {
-		for _, v := range s {
-			if v != "" {
-				return v
-			}
-		}
-		return ""
-	}
 	o := agents.Options{
 		CallConfig: llm.CallConfig{
-			Provider:        first(a.Provider, c.Provider),
-			Model:           first(a.Model, c.Model),
+			Provider:        cmp.Or(a.Provider, c.Provider),
+			Model:           cmp.Or(a.Model, c.Model),
 			MaxTokens:       max(a.MaxTokens, 0),
 			ReasoningEffort: a.ReasoningEffort,
 			Temperature:     a.Temperature,

@@ -1,7 +1,6 @@
 package script
 
 import (
-	"context"
 	"slices"
 	"sync"
 	"time"
@@ -143,6 +142,3 @@ func (e *Engine) take(wanted func(*reading) bool) *reading {
 	e.read = slices.Delete(e.read, i, i+1)
 	return r
 }
-
-// background is the context of realms: they end with their owners.
-func background() context.Context { return context.Background() }

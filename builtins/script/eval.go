@@ -44,7 +44,7 @@ func (e *Engine) evaluator() (*sandbox.Realm, error) {
 	if env == nil {
 		env = map[string]string{}
 	}
-	realm, err := e.spare.New(background(), sandbox.Options{
+	realm, err := e.spare.New(context.Background(), sandbox.Options{
 		Name: "!!js", Ambient: sandbox.Ambient{Env: env}, Budgets: e.opt.Budgets,
 		Log: func(level, text string) { e.opt.Log("!!js", level, text) },
 	})

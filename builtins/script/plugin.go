@@ -49,7 +49,7 @@ type reading struct {
 func (s *source) load(ctx context.Context) (*reading, error) {
 	r := &reading{source: s}
 	var err error
-	r.realm, err = s.e.spare.New(background(), sandbox.Options{
+	r.realm, err = s.e.spare.New(context.Background(), sandbox.Options{
 		Name: s.name, Facade: s.facade, Ambient: s.ambient, Budgets: s.budgets, Attribution: s.e.attribution,
 		Log:    s.log,
 		Report: func(err error) { r.report("script", err) },

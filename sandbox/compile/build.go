@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -208,7 +209,7 @@ func (b *bundle) resolve(a api.OnResolveArgs) api.OnResolveResult {
 	name := strings.TrimPrefix(a.Path, "node:")
 	relative := strings.HasPrefix(a.Path, "./") || strings.HasPrefix(a.Path, "../") || a.Path == "." || a.Path == ".."
 	switch {
-	case Available(name):
+	case slices.Contains(Modules, name):
 		return api.OnResolveResult{Path: name, External: true}
 	case !relative && (a.Kind == api.ResolveJSRequireCall || a.Kind == api.ResolveJSDynamicImport):
 		return api.OnResolveResult{Path: a.Path, External: true} // refused by the realm when it is reached

@@ -159,13 +159,8 @@ func TestScanCountsCode(t *testing.T) {
 }
 
 func TestModulesAreNamed(t *testing.T) {
-	for _, m := range Modules {
-		if !Available(m) {
-			t.Error(m)
-		}
-	}
 	for _, m := range []string{"fs", "node:path", "http", "timers/promises", "child_process", "events", "crypto", "left-pad"} {
-		if Available(m) || !strings.Contains(Refusal(m), m) {
+		if slices.Contains(Modules, m) || !strings.Contains(Refusal(m), m) {
 			t.Error(m)
 		}
 	}

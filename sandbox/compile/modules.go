@@ -15,16 +15,6 @@ var Modules = []string{
 	"url", "util", "buffer",
 }
 
-// Available reports whether a realm serves the module.
-func Available(name string) bool {
-	for _, m := range Modules {
-		if m == name {
-			return true
-		}
-	}
-	return false
-}
-
 // Refusal is the message for a module that a realm does not serve; it names
 // what to use instead.
 func Refusal(name string) string {

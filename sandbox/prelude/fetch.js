@@ -113,8 +113,7 @@ const fetch = (send) => async (input, init) => {
   const headers = {};
   for (const [k, v] of r.headers) headers[k] = v;
   const answer = await send(r.method, r.url, headers, r.payload, r.signal ?? undefined);
-  return respond(answer);
+  return new Response(answer, answer);
 };
-const respond = (a) => new Response(a, a);
-return { Headers, Request, Response, fetch, respond };
+return { Headers, Request, Response, fetch };
 })
