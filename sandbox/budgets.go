@@ -12,7 +12,8 @@ import (
 type Budgets struct {
 	// Turn is the time of one synchronous turn: of what runs between two
 	// moments in which the realm waits. Time inside synchronous host methods
-	// does not count. Fatal. Default 1 s.
+	// does not count, nor, where the system tells, time in which the machine ran
+	// other processes. Fatal. Default 1 s.
 	Turn time.Duration
 	// Minute is the sum of all turns within a minute. Fatal. Default 20 s.
 	Minute time.Duration

@@ -31,6 +31,9 @@ type watchdog struct {
 	spent   time.Duration // the turn's time before that
 	limit   time.Duration // of this turn
 	base    int64         // heap at the turn's first look, -1 before
+	before  time.Duration // the turn's time at that look
+	cpu     time.Duration // the process's processor time then
+	told    bool          // cpu is known
 	stopped error         // why the turn was interrupted
 }
 
@@ -38,7 +41,7 @@ func (w *watchdog) begin(limit time.Duration) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.turn++
-	w.active, w.paused, w.spent, w.base, w.stopped = true, false, 0, -1, nil
+	w.active, w.paused, w.spent, w.base, w.told, w.stopped = true, false, 0, -1, false, nil
 	w.limit, w.since = limit, time.Now()
 	if w.timer == nil {
 		w.timer = time.AfterFunc(min(tick, limit), w.look)
@@ -53,7 +56,7 @@ func (w *watchdog) end(seen bool) (time.Duration, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.timer.Stop()
-	spent := w.elapsed()
+	spent := w.used()
 	w.active = false
 	if w.stopped != nil && !seen {
 		w.vm.ClearInterrupt()
@@ -67,6 +70,17 @@ func (w *watchdog) elapsed() time.Duration {
 		return w.spent
 	}
 	return w.spent + time.Since(w.since)
+}
+
+// used is the turn's time without that in which the machine ran other processes:
+// no turn has used more than its process has.
+func (w *watchdog) used() time.Duration {
+	wall := w.elapsed()
+	if !w.told {
+		return wall
+	}
+	now, _ := processTime()
+	return min(wall, w.before+now-w.cpu)
 }
 
 func (w *watchdog) pause() {
@@ -101,7 +115,7 @@ func (w *watchdog) look() {
 	if !w.active || w.stopped != nil {
 		return
 	}
-	if w.elapsed() >= w.limit {
+	if w.elapsed() >= w.limit && w.used() >= w.limit {
 		w.interrupt(overBudget("one turn ran for more than %v and was stopped: do less at a time, or await in between", w.limit))
 		return
 	}
@@ -111,8 +125,8 @@ func (w *watchdog) look() {
 	}
 	if w.active {
 		next := tick
-		if !w.paused {
-			next = max(min(tick, w.limit-w.elapsed()), time.Microsecond)
+		if left := w.limit - w.elapsed(); !w.paused && left > 0 {
+			next = max(min(tick, left), time.Microsecond)
 		}
 		w.timer.Reset(next)
 	}
@@ -121,7 +135,8 @@ func (w *watchdog) look() {
 func (w *watchdog) grown() bool {
 	now := heapBytes()
 	if w.base < 0 {
-		w.base = now
+		w.base, w.before = now, w.elapsed()
+		w.cpu, w.told = processTime()
 	}
 	return now-w.base > w.heap
 }
