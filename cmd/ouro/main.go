@@ -95,14 +95,16 @@ func (p *program) command(args []string) int {
 		if c.name == args[0] && c.run != nil {
 			ctx, cancel := context.WithCancelCause(context.Background())
 			defer cancel(nil)
-			signals := make(chan os.Signal, 1)
+			signals, done := make(chan os.Signal, 1), make(chan struct{})
 			signal.Notify(signals, os.Interrupt, syscall.SIGTERM)
-			defer close(signals) // after Stop: nothing is sent any more
+			defer close(done) // signals stays open: Stop returns at once beside another, and one may still be sent
 			defer signal.Stop(signals)
 			go func() {
-				if s, ok := <-signals; ok {
+				select {
+				case s := <-signals:
 					signal.Stop(signals)
 					cancel(signalled{s.(syscall.Signal)})
+				case <-done:
 				}
 			}()
 			return c.run(ctx, p, args[1:])

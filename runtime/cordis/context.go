@@ -668,7 +668,11 @@ func (k *claim) Enter(ctx context.Context) (context.Context, func(), error) {
 		return nil, nil, seams.Errorf(seams.InactiveEffect, k.f.label(), "the plugin was unloaded")
 	}
 	fr := newFrame(ctx, ep, callFrame, t)
-	return fr, func() { fr.leave(); ep.gate.exit(t) }, nil
+	return fr, func() {
+		if fr.leave() {
+			ep.gate.exit(t)
+		}
+	}, nil
 }
 
 func (k *claim) String() string { return k.f.label() }

@@ -32,7 +32,7 @@ const (
 
 // ticket is the proof of an entered gate: the phase a listener has entered in, or
 // that it is a call.
-type ticket uint64
+type ticket uint8
 
 const callTicket ticket = 2
 

@@ -148,12 +148,12 @@ const (
 // bound to the drain deadline of that activation only when somebody asks for it.
 type frame struct {
 	context.Context
-	ep     *episode
+	ep    *episode
+	bound atomic.Pointer[boundFrame]
+
 	kind   frameKind
 	ticket ticket
 	left   atomic.Bool // its code has returned
-
-	bound atomic.Pointer[boundFrame]
 }
 
 // boundFrame is a frame whose Done was asked for.
@@ -212,12 +212,13 @@ func (f *frame) Err() error {
 }
 
 // leave ends what Done had made. The frame's code has returned; who kept the
-// context finds it cancelled.
-func (f *frame) leave() {
-	f.left.Store(true)
+// context finds it cancelled. It reports whether this was the first time.
+func (f *frame) leave() bool {
+	first := !f.left.Swap(true)
 	if b := f.bound.Load(); b != nil {
 		b.free()
 	}
+	return first
 }
 
 // framesOf calls yield for every frame the context's code stands in, innermost

@@ -281,7 +281,8 @@ func Lookup[T any](ctx *Context, key seams.Key[T]) (T, bool) {
 }
 
 // Borrow reads a service that may be absent and keeps its provider from being
-// undone until give is called. ok is false when it is absent or leaving.
+// undone until give is called, once or more often. ok is false when it is absent
+// or leaving.
 func Borrow[T any](ctx *Context, key seams.Key[T]) (v T, give func(), ok bool) {
 	b := ctx.seen(key.Name)
 	if b == nil {
@@ -296,7 +297,12 @@ func Borrow[T any](ctx *Context, key seams.Key[T]) (v T, give func(), ok bool) {
 		b.ep.gate.exit(t)
 		return v, nil, false
 	}
-	return v, func() { b.ep.gate.exit(t) }, true
+	var given atomic.Bool
+	return v, func() {
+		if !given.Swap(true) {
+			b.ep.gate.exit(t)
+		}
+	}, true
 }
 
 // seen is the binding name resolves to now, for a reader without a commitment.
