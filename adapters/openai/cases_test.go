@@ -577,7 +577,7 @@ func TestTimeline(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lines map[string][]struct {
-		AtMs time.Duration `json:"at_ms"`
+		At   time.Duration `json:"at_ms"` // milliseconds
 		Send string
 	}
 	if err := json.Unmarshal(raw, &lines); err != nil {
@@ -593,7 +593,7 @@ func TestTimeline(t *testing.T) {
 					body, server := io.Pipe()
 					go func() {
 						for _, l := range line {
-							time.Sleep(time.Until(begin.Add(l.AtMs * time.Millisecond)))
+							time.Sleep(time.Until(begin.Add(l.At * time.Millisecond)))
 							if l.Send != "" {
 								_, _ = io.WriteString(server, l.Send)
 							}

@@ -5,8 +5,8 @@
 (function (native) {
 'use strict';
 // Parts that are made later find it as it is now.
-native.reflect = Object.fromEntries(Reflect.ownKeys(Reflect).map((k) => [k, Reflect[k]]));
-const { apply, construct, defineProperty, getPrototypeOf, setPrototypeOf, ownKeys, getOwnPropertyDescriptor } = native.reflect;
+const { apply, construct, defineProperty, get, getPrototypeOf, setPrototypeOf, ownKeys, getOwnPropertyDescriptor } = Reflect;
+native.reflect = { apply, defineProperty, ownKeys, setPrototypeOf };
 const ITEMS = 5e6, TEXT = 1 << 26, BYTES = 1 << 27;
 const iterator = Symbol.iterator, isArray = Array.isArray;
 
@@ -181,10 +181,16 @@ named(globalThis, 'Function', refuse);
 delete globalThis.eval;
 delete globalThis.GoError;
 
-// A forgotten await is the commonest mistake: what a promise lacks says so.
-const lacks = (k) => () => { throw new TypeError(`a promise has no ${typeof k === 'string' ? k : 'elements'}: is an await missing?`) };
-for (const k of [iterator, 'length', 'map', 'filter', 'forEach', 'reduce', 'find', 'some', 'every', 'join', 'slice', 'split', 'trim', 'match', 'replace', 'includes', 'ok', 'status', 'text', 'json'])
-  defineProperty(Promise.prototype, k, { get: lacks(k), set(v) { put(this, k, v) }, configurable: true, enumerable: false });
+// A forgotten await is the commonest mistake: what a promise lacks says so. One
+// object in the chain of prototypes says it of all names.
+const lacking = { __proto__: null };
+for (const k of [iterator, 'length', 'map', 'filter', 'forEach', 'reduce', 'find', 'some', 'every', 'join', 'slice', 'split', 'trim', 'match', 'replace', 'includes', 'ok', 'status', 'text', 'json']) lacking[k] = true;
+setPrototypeOf(Promise.prototype, new Proxy({}, {
+  get(o, k, self) {
+    if (lacking[k]) throw new TypeError(`a promise has no ${typeof k === 'string' ? k : 'elements'}: is an await missing?`);
+    return get(o, k, self);
+  },
+}));
 
 // Missing pieces.
 for (const k of ['asyncIterator', 'dispose', 'asyncDispose']) defineProperty(Symbol, k, { value: Symbol.for('Symbol.' + k) });
