@@ -48,6 +48,9 @@ func whole() []llm.Chunk {
 	}
 }
 
+// stalled is the purpose of a request that play does not answer.
+const stalled = "stalled"
+
 // play is a right adapter around a list of chunks and, perhaps, an error.
 func play(list []llm.Chunk, last error) llm.Adapter {
 	return adapterFunc(func(ctx context.Context, req llm.Request) llm.Stream {
@@ -56,7 +59,7 @@ func play(list []llm.Chunk, last error) llm.Adapter {
 				yield(nil, llm.NewError(seams.UnsupportedOption, "no stop words"))
 				return
 			}
-			if len(req.Messages) > 0 && req.Messages[0].Content.Text() == "say nothing" && ctx.Done() != nil {
+			if req.Purpose == stalled && ctx.Done() != nil {
 				<-ctx.Done()
 			}
 			for _, c := range list {
@@ -82,7 +85,7 @@ func subject(a llm.Adapter) stream.Subject {
 			Text: "ab", Reasoning: "hm", Finish: llm.ToolCalls, Calls: []llm.ToolCall{{ID: "c", Name: "f", Arguments: "{}"}}, Usage: &llm.TokenUsage{InputTokens: 3, OutputTokens: 2},
 		}}},
 		Refused: []llm.Request{{CallConfig: llm.CallConfig{Stop: []string{"x"}}}},
-		Stalled: []llm.Request{{Messages: []llm.Message{llm.UserText("say nothing")}}},
+		Stalled: []llm.Request{{Purpose: stalled, Messages: []llm.Message{llm.UserText("go")}}},
 		Secrets: []string{"sk-secret"},
 		Limit:   300 * time.Millisecond,
 	}
@@ -237,7 +240,7 @@ func TestBrokenAdaptersAreNamed(t *testing.T) {
 			}
 		})},
 		{"deaf in a silence", "S10", around(func(ctx context.Context, req llm.Request, yield func(llm.Chunk, error) bool) {
-			if len(req.Messages) > 0 && req.Messages[0].Content.Text() == "say nothing" {
+			if req.Purpose == stalled {
 				<-stuck
 				return
 			}
