@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ouro-run/ouro/builtins/agentloop"
+	"github.com/ouro-run/ouro/builtins/anthropic"
 	"github.com/ouro-run/ouro/builtins/cordistools"
 	"github.com/ouro-run/ouro/builtins/events"
 	"github.com/ouro-run/ouro/builtins/fs"
@@ -44,6 +45,7 @@ func (r *Runtime) catalogue() map[string]*cordis.Plugin {
 	dir := r.dir
 	table := map[string]*cordis.Plugin{
 		"agent-loop":   agentloop.Plugin(r.opt.CWD),
+		"anthropic":    anthropic.Plugin(r.identity),
 		"cordis-tools": cordistools.Plugin(r.engine),
 		"events":       events.Plugin(),
 		"fs":           fs.Plugin(dir),

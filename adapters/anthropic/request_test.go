@@ -83,7 +83,9 @@ func TestMessages(t *testing.T) {
 	call := func(id, args string) llm.ToolCall { return llm.ToolCall{ID: id, Name: "f", Arguments: args} }
 	result := func(id string, c ...llm.Block) llm.ToolResult { return llm.ToolResult{ToolCallID: id, Content: c} }
 	user := func(c ...llm.Block) llm.Message { return llm.NewMessage(llm.User, llm.Source{}, c...) }
-	model := func(c ...llm.Block) llm.Message { return llm.NewMessage(llm.Assistant, llm.Source{Kind: llm.FromModel}, c...) }
+	model := func(c ...llm.Block) llm.Message {
+		return llm.NewMessage(llm.Assistant, llm.Source{Kind: llm.FromModel}, c...)
+	}
 	say := func(s string) llm.Block { return llm.Text{Text: s} }
 	other := llm.OtherBlock{Tag: "video", Raw: json.RawMessage(`{"type":"video"}`)}
 	signed := replayed(t, entry{Signature: "s"}, entry{Before: []opaque{{Type: kindRedacted, Data: "d"}}})
