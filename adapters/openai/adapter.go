@@ -1,19 +1,12 @@
 package openai
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"errors"
-	"io"
-	"net/http"
-	"net/url"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ouro-run/ouro/adapters/sse"
-	"github.com/ouro-run/ouro/seams"
 	"github.com/ouro-run/ouro/seams/llm"
 )
 
@@ -68,81 +61,43 @@ type Compat struct {
 // Adapter is the adapter. It implements llm.Adapter, llm.Catalogue,
 // llm.ModelResolver and llm.RetryPolicied.
 type Adapter struct {
-	cfg      Config
-	endpoint string
-	header   http.Header
-	client   *http.Client
-	secrets  []string
+	cfg    Config
+	client *sse.Client
 }
 
 // New checks the configuration; it does no I/O. INVALID_ARGUMENT names the
 // field at fault, MISSING_CREDENTIAL and INVALID_CREDENTIAL speak of the key.
 func New(cfg Config) (*Adapter, error) {
-	bad := func(format string, args ...any) (*Adapter, error) {
-		return nil, seams.Errorf(seams.InvalidArgument, "openai", format, args...)
-	}
-	base, err := url.Parse(cfg.BaseURL)
-	if err != nil || base.Host == "" || base.Scheme != "http" && base.Scheme != "https" {
-		return bad("baseURL must be an http or https address with its version path, such as https://host/v1")
-	}
-	if base.User != nil {
-		return bad("baseURL must not hold a user or password: use apiKey or headers")
-	}
-	if cfg.Timeout < 0 || cfg.IdleTimeout < 0 || cfg.MaxEventBytes < 0 {
-		return bad("timeouts and bounds must not be negative")
-	}
-	cfg.Timeout = cmp.Or(cfg.Timeout, DefaultTimeout)
-	cfg.IdleTimeout = cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout)
-	cfg.MaxEventBytes = cmp.Or(cfg.MaxEventBytes, sse.DefaultMaxEvent)
 	cfg.Models = slices.Clone(cfg.Models)
 	if cfg.RetryPolicy.Mode == "" {
 		cfg.RetryPolicy = llm.DefaultRetryPolicy()
 	}
-
-	a := &Adapter{cfg: cfg, endpoint: base.JoinPath("chat/completions").String(), header: http.Header{}}
-	a.header.Set("Content-Type", "application/json")
-	a.header.Set("Accept", "text/event-stream")
+	c := sse.ClientConfig{
+		Name: "openai", BaseURL: cfg.BaseURL, Path: "chat/completions",
+		Own: map[string]string{}, Headers: cfg.Headers, Identity: cfg.Identity,
+		Timeout:       cmp.Or(cfg.Timeout, DefaultTimeout),
+		IdleTimeout:   cmp.Or(cfg.IdleTimeout, DefaultIdleTimeout),
+		MaxEventBytes: cmp.Or(cfg.MaxEventBytes, sse.DefaultMaxEvent),
+		RequestID:     []string{"X-Request-Id", "X-Deepseek-Request-Id"},
+		Explain:       explain,
+	}
 	if cfg.APIKey != "" {
 		key, err := llm.APIKey(cfg.APIKey)
 		if err != nil {
 			return nil, err
 		}
-		a.header.Set("Authorization", "Bearer "+key)
-		a.secrets = append(a.secrets, key)
+		c.Own["Authorization"] = "Bearer " + key
+		c.Secrets = []string{key}
 	}
-	for name, value := range cfg.Headers {
-		switch {
-		case !validHeader(name, value):
-			return bad("headers: %q is not a valid header, or its value is not", name)
-		case strings.EqualFold(name, "Accept-Encoding"):
-			return bad("headers: leave Accept-Encoding out, compression is negotiated without it")
-		}
-		a.header.Set(name, value)
-		a.secrets = append(a.secrets, value)
+	client, err := sse.NewClient(c)
+	if err != nil {
+		return nil, err
 	}
-	for name, value := range cfg.Identity.Headers() {
-		a.header.Set(name, value)
-	}
-	a.client = &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }, Transport: &http.Transport{
-		Proxy:               http.ProxyFromEnvironment,
-		ForceAttemptHTTP2:   true,
-		MaxIdleConnsPerHost: 8,
-		IdleConnTimeout:     90 * time.Second,
-		TLSHandshakeTimeout: 10 * time.Second,
-	}}
-	return a, nil
-}
-
-func validHeader(name, value string) bool {
-	const separators = "\"(),/:;<=>?@[\\]{} \t"
-	printable := func(s string) bool {
-		return strings.IndexFunc(s, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f }) < 0
-	}
-	return name != "" && printable(name) && !strings.ContainsAny(name, separators) && printable(value)
+	return &Adapter{cfg: cfg, client: client}, nil
 }
 
 // Close drops idle connections. Streams that run are not touched.
-func (a *Adapter) Close() { a.client.CloseIdleConnections() }
+func (a *Adapter) Close() { a.client.Close() }
 
 // ListModels returns the configured catalogue.
 func (a *Adapter) ListModels(_ context.Context, route string) ([]llm.ModelInfo, error) {
@@ -178,8 +133,6 @@ func described(m llm.ModelInfo, route string) llm.ModelInfo {
 	return m
 }
 
-var errTimeout = errors.New("time limit")
-
 // Stream sends the request and translates the reply.
 func (a *Adapter) Stream(ctx context.Context, req llm.Request) llm.Stream {
 	return func(yield func(llm.Chunk, error) bool) {
@@ -188,57 +141,31 @@ func (a *Adapter) Stream(ctx context.Context, req llm.Request) llm.Stream {
 			yield(nil, err)
 			return
 		}
-		run, cancel := context.WithCancelCause(ctx)
-		defer cancel(nil)
-		resp, err := a.send(run, cancel, body)
+		reply, err := a.client.Post(ctx, body)
 		if err != nil {
-			yield(nil, a.connectionFailure(ctx, run, err))
+			yield(nil, err)
 			return
 		}
-		defer resp.Body.Close()
-		idle := sse.Idle(resp.Body, a.cfg.IdleTimeout, func() { cancel(errTimeout) })
-		if resp.StatusCode < 200 || resp.StatusCode > 299 {
-			yield(nil, a.statusFailure(resp, idle))
-			return
-		}
+		defer reply.Close()
 		t := &translator{emit: yield, a: a, toolsOffered: len(req.Tools) > 0}
-		if err := a.read(resp, idle, t, func() { cancel(errTimeout) }); err != nil {
-			t.fail(a.connectionFailure(ctx, run, err))
+		if err := read(reply, t); err != nil {
+			t.fail(err)
 		}
 	}
 }
 
-// send posts the body and waits for the response's head.
-func (a *Adapter) send(ctx context.Context, cancel context.CancelCauseFunc, body []byte) (*http.Response, error) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, a.endpoint, bytes.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header = a.header.Clone()
-	limit := time.AfterFunc(a.cfg.Timeout, func() { cancel(errTimeout) })
-	defer limit.Stop()
-	return a.client.Do(r)
-}
-
-// read translates the events of the body until the reply is complete.
-func (a *Adapter) read(resp *http.Response, idle io.Reader, t *translator, expired func()) error {
-	body, err := a.eventStream(resp, idle)
-	if err != nil {
-		return err
-	}
-	events := sse.NewReader(body, a.cfg.MaxEventBytes)
-	var trailer *time.Timer
+// read translates the events of the reply until it is complete.
+func read(reply *sse.Reply, t *translator) error {
 	for !t.done() {
-		ev, err := events.Next()
+		ev, err := reply.Next()
 		if err != nil {
 			return t.end(err)
 		}
 		if err := t.event(ev); err != nil {
 			return err
 		}
-		if t.reason != "" && trailer == nil {
-			trailer = time.AfterFunc(min(a.cfg.IdleTimeout, trailerWait), expired)
-			defer trailer.Stop()
+		if t.reason != "" {
+			reply.Expire(trailerWait)
 		}
 	}
 	if t.left {

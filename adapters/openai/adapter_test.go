@@ -2,13 +2,11 @@ package openai
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"reflect"
 	"strings"
 	"testing"
@@ -40,32 +38,39 @@ func TestConfig(t *testing.T) {
 		}
 	}
 	for base, want := range map[string]string{"https://h/v1": "https://h/v1/chat/completions", "https://h/v1/": "https://h/v1/chat/completions", "http://h:1?api-version=2": "http://h:1/chat/completions?api-version=2"} {
-		if a := newAdapter(t, Config{BaseURL: base}); a.endpoint != want {
-			t.Errorf("%s: %s", base, a.endpoint)
+		if r := requested(t, Config{BaseURL: base}); r.URL.String() != want {
+			t.Errorf("%s: %s", base, r.URL)
 		}
 	}
+}
+
+// requested returns the request that an adapter of the config sends.
+func requested(t *testing.T, cfg Config) *http.Request {
+	t.Helper()
+	var got *http.Request
+	a := newAdapter(t, cfg)
+	a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
+		got = r
+		return reply("", strings.NewReader("data: [DONE]\n\n")), nil
+	})
+	join(t, a.Stream(t.Context(), ask("m")))
+	return got
 }
 
 // M-53: attribution wins over configured headers; M-82, sse-13: no
 // Accept-Encoding by hand.
 func TestHeaders(t *testing.T) {
-	var got http.Header
-	a := newAdapter(t, Config{APIKey: " sk-1 ", Headers: map[string]string{"User-Agent": "mine", "X-Team": "blue"}})
-	a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
-		got = r.Header
-		return reply("", strings.NewReader("data: [DONE]\n\n")), nil
-	})
-	join(t, a.Stream(t.Context(), ask("m")))
+	got := requested(t, Config{APIKey: " sk-1 ", Headers: map[string]string{"User-Agent": "mine", "X-Team": "blue"}}).Header
 	want := http.Header{"Authorization": {"Bearer sk-1"}, "X-Team": {"blue"}, "User-Agent": {"ouro/0.0.0-test (+https://github.com/ouro-run/ouro)"},
 		"Content-Type": {"application/json"}, "Accept": {"text/event-stream"}}
 	if !reflect.DeepEqual(got, want) {
 		t.Errorf("%v", got)
 	}
-	a = newAdapter(t, Config{APIKey: "sk-1", Headers: map[string]string{"authorization": "Token x"}})
-	if got := a.header.Get("Authorization"); got != "Token x" {
+	got = requested(t, Config{APIKey: "sk-1", Headers: map[string]string{"authorization": "Token x"}}).Header
+	if got := got.Get("Authorization"); got != "Token x" {
 		t.Error(got)
 	}
-	if a = newAdapter(t, Config{}); a.header.Get("Authorization") != "" {
+	if got = requested(t, Config{}).Header; got.Get("Authorization") != "" {
 		t.Error("a key is sent though there is none")
 	}
 }
@@ -119,7 +124,7 @@ func TestStatusClassification(t *testing.T) {
 		{500, strings.Repeat("long ", 100_000), seams.Server, "long long"},
 	} {
 		a := newAdapter(t, Config{APIKey: key, Headers: map[string]string{"X-Own": "own-secret-value"}})
-		a.client.Transport = wire(func(*http.Request) (*http.Response, error) {
+		a.client.HTTP.Transport = wire(func(*http.Request) (*http.Response, error) {
 			r := reply("application/json", strings.NewReader(c.body))
 			r.StatusCode = c.status
 			r.Header.Set("X-Request-Id", "req-1 own-secret-value")
@@ -137,51 +142,6 @@ func TestStatusClassification(t *testing.T) {
 	}
 }
 
-// sse-12, the whole table.
-func TestRetryAfter(t *testing.T) {
-	raw, err := os.ReadFile("testdata/sse-12.json")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var rows []map[string]any
-	if err := json.Unmarshal(raw, &rows); err != nil || len(rows) < 10 {
-		t.Fatal(err, len(rows))
-	}
-	for _, row := range rows {
-		h := http.Header{}
-		for _, name := range []string{"retry-after", "retry-after-ms"} {
-			if s, ok := row[name].(string); ok {
-				h.Set(name, s)
-			}
-		}
-		now := time.Now()
-		if s, ok := row["now"].(string); ok {
-			if now, err = time.Parse(time.RFC3339, s); err != nil {
-				t.Fatal(err)
-			}
-		}
-		got := retryAfter(h, now)
-		ok := false
-		switch want := row["want_ms"].(type) {
-		case nil:
-			ok = got == nil
-		case float64:
-			ok = got != nil && *got == int64(want)
-		case string: // capped: whoever waits bounds it; here it is only in range
-			ok = got != nil && *got > 0 && *got <= maxRetryAfter
-		case []any: // the first of each pair is what the package comment says
-			ok = got != nil && float64(*got) == want[0]
-		}
-		if !ok {
-			shown := "none"
-			if got != nil {
-				shown = fmt.Sprint(*got)
-			}
-			t.Errorf("%v: %s", row, shown)
-		}
-	}
-}
-
 // A connection that cannot be had, and one whose peer says nothing.
 func TestTransportAndTimeout(t *testing.T) {
 	srv := httptest.NewServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -192,14 +152,14 @@ func TestTransportAndTimeout(t *testing.T) {
 	}
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdapter(t, Config{Timeout: 3 * time.Second})
-		a.client.Transport = wire(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() })
+		a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) { <-r.Context().Done(); return nil, r.Context().Err() })
 		begin := time.Now()
 		if o := join(t, a.Stream(t.Context(), ask("m"))); !errors.Is(o.Err, seams.Timeout) || time.Since(begin) != 3*time.Second {
 			t.Errorf("%v after %v", o.Err, time.Since(begin))
 		}
 		// A body that explains a failure is bounded in time as well.
 		a = newAdapter(t, Config{IdleTimeout: 2 * time.Second})
-		a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+		a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 			resp := reply("", silent{r.Context()})
 			resp.StatusCode = 500
 			return resp, nil
@@ -229,7 +189,7 @@ func TestWatchdog(t *testing.T) {
 			{`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}` + "\n\n", trailerWait, ""},
 		} {
 			a := newAdapter(t, Config{})
-			a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+			a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 				return reply("text/event-stream", io.MultiReader(strings.NewReader(c.body), silent{r.Context()})), nil
 			})
 			begin := time.Now()
@@ -246,7 +206,7 @@ func TestAbort(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdapter(t, Config{})
 		sent := 0
-		a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+		a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 			sent++
 			<-r.Context().Done()
 			return nil, r.Context().Err()

@@ -233,7 +233,7 @@ func newAdapter(t testing.TB, cfg Config) *Adapter {
 // overWire makes an adapter whose replies have this body.
 func overWire(t testing.TB, contentType string, body func() io.Reader) *Adapter {
 	a := newAdapter(t, Config{})
-	a.client.Transport = wire(func(*http.Request) (*http.Response, error) { return reply(contentType, body()), nil })
+	a.client.HTTP.Transport = wire(func(*http.Request) (*http.Response, error) { return reply(contentType, body()), nil })
 	return a
 }
 
@@ -369,7 +369,9 @@ func TestLongLines(t *testing.T) {
 	if o.Err != nil || len(o.Calls) != 1 || len(o.Calls[0].Arguments) < 5_000_000 {
 		t.Fatalf("%v, %d calls", o.Err, len(o.Calls))
 	}
-	a.cfg.MaxEventBytes = 1 << 20
+	transport := a.client.HTTP.Transport
+	a = newAdapter(t, Config{MaxEventBytes: 1 << 20})
+	a.client.HTTP.Transport = transport
 	if o := join(t, a.Stream(t.Context(), ask("m"))); !errors.Is(o.Err, seams.MalformedResponse) {
 		t.Fatalf("want MALFORMED_RESPONSE, have %v", o.Err)
 	}
@@ -589,7 +591,7 @@ func TestTimeline(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				begin := time.Now()
 				a := newAdapter(t, Config{IdleTimeout: limit})
-				a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+				a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 					body, server := io.Pipe()
 					go func() {
 						for _, l := range line {

@@ -20,7 +20,7 @@ import (
 func TestImageOfHistoryIsLeftOut(t *testing.T) {
 	var sent []byte
 	a := newAdapter(t, Config{})
-	a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+	a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 		sent, _ = io.ReadAll(r.Body)
 		return reply("text/event-stream", strings.NewReader(endless(1))), nil
 	})
@@ -45,7 +45,7 @@ func TestRedirectIsNotFollowed(t *testing.T) {
 	for _, status := range []int{301, 302, 303, 307, 308} {
 		var hosts []string
 		a := newAdapter(t, Config{APIKey: "sk-1", Headers: map[string]string{"api-key": "secret"}})
-		a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+		a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 			hosts = append(hosts, r.URL.Host)
 			resp := reply("", strings.NewReader(""))
 			resp.StatusCode, resp.Request = status, r
@@ -76,7 +76,7 @@ func (d drip) Read(p []byte) (int, error) {
 func TestTrailerIsNotProlonged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a := newAdapter(t, Config{})
-		a.client.Transport = wire(func(r *http.Request) (*http.Response, error) {
+		a.client.HTTP.Transport = wire(func(r *http.Request) (*http.Response, error) {
 			return reply("text/event-stream", io.MultiReader(strings.NewReader(`data: {"choices":[{"delta":{"content":"x"},"finish_reason":"stop"}]}`+"\n\n"), drip{r.Context()})), nil
 		})
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Hour, seams.Timeout)

@@ -100,7 +100,7 @@ func TestMessages(t *testing.T) {
 // The UNSUPPORTED rule: refused with a code, before any request is made.
 func TestRefusedBeforeIO(t *testing.T) {
 	a := newAdapter(t, Config{})
-	a.client.Transport = wire(nil) // would panic
+	a.client.HTTP.Transport = wire(nil) // would panic
 	image := llm.Image{Attachment: llm.Attachment{Hash: "ab"}}
 	for name, c := range map[string]struct {
 		req  llm.Request

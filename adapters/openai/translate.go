@@ -115,7 +115,7 @@ func (t *translator) event(ev sse.Event) error {
 		if ev.Unfinished || t.reason != "" {
 			return nil // the end of the body decides
 		}
-		return llm.NewError(seams.MalformedResponse, "an event of the reply is not a chunk: %s", t.a.clean(string(data[:min(len(data), 4*maxExcerpt)]), maxExcerpt))
+		return llm.NewError(seams.MalformedResponse, "an event of the reply is not a chunk: %s", t.a.client.Clean(string(data[:min(len(data), 4*sse.MaxExcerpt)]), sse.MaxExcerpt))
 	}
 	if given(w.Usage) {
 		t.takeUsage(w.Usage)
@@ -126,7 +126,7 @@ func (t *translator) event(ev sse.Event) error {
 		}
 	}
 	if given(w.Error) {
-		return t.a.inBand(parseError(w.Error))
+		return t.a.client.InBand(parseError(w.Error).inBand())
 	}
 	return nil
 }
@@ -398,20 +398,9 @@ func (t *translator) complete() error {
 	case "error":
 		return llm.NewError(seams.Server, "the service ended the reply with an error and said no more")
 	default:
-		code := reasonCode(t.reason)
+		code := sse.ReasonCode(t.reason)
 		return llm.NewError(code, "the service ended the reply with the unknown reason %s", code)
 	}
 	t.send(llm.Finish{Reason: finish})
 	return nil
-}
-
-// reasonCode makes a code of an unknown finish reason (M-78).
-func reasonCode(reason string) seams.Code {
-	s := strings.Map(func(r rune) rune {
-		if r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' {
-			return r
-		}
-		return '_'
-	}, strings.ToUpper(reason))
-	return seams.Code(s[:min(len(s), 40)])
 }
