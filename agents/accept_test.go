@@ -9,7 +9,7 @@ import (
 // Whatever a model writes as a call's name and arguments, what is sent back is
 // a name and an object that every provider takes; an object is not changed.
 func FuzzAcceptable(f *testing.F) {
-	for _, s := range []string{"", " ", "{}", `{"a":1}`, "null", "[]", `"x"`, `{"a":1}{}`, `{"a":1,}`, `{"a":NaN}`, `{"a":1e999}`, "{\"a\":\"\xff\"}", strings.Repeat("[", 60), strings.Repeat(`{"a":`, 30), "read file", "ünïcode"} {
+	for _, s := range []string{"", " ", "{}", `{"a":1}`, "null", "[]", `"x"`, `{"a":1}{}`, `{"a":1,}`, `{"a":NaN}`, `{"a":1e999}`, "{\"a\":\"\xff\"}", strings.Repeat("[", 60), strings.Repeat(`{"a":`, 30), "read file", "ünïcode", "\v{}", "\u00a0{}"} {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, raw string) {

@@ -392,11 +392,11 @@ func acceptableName(name string) string {
 
 // acceptableArguments is the text of the arguments if it is an object, else {}.
 func acceptableArguments(raw string) string {
-	if _, ok := arguments(raw).(map[string]any); ok && strings.TrimSpace(raw) != "" {
+	if _, ok := arguments(raw).(map[string]any); ok && strings.Trim(raw, " \t\r\n") != "" {
 		return raw
 	}
 	return "{}"
 }
 
-// arguments reads what a model wrote.
-func arguments(raw string) any { return tools.ParseArguments(strings.TrimSpace(raw)) }
+// arguments reads what a model wrote. White space is JSON's.
+func arguments(raw string) any { return tools.ParseArguments(strings.Trim(raw, " \t\r\n")) }

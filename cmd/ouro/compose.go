@@ -19,21 +19,22 @@ const configName = "cordis.yml"
 
 // provider is a service that the built-in composition can use.
 type provider struct {
-	id, key, base string // base: variable of the address, "" for none
-	address       string // when base is not set
-	model         string
+	id, plugin, key, base string // base: variable of the address, "" for none
+	address               string // when base is not set
+	model                 string
 }
 
 // providers are looked for in this order.
 var providers = []provider{
-	{"openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1", "gpt-4.1-mini"},
-	{"deepseek", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1", "deepseek-chat"},
-	{"openrouter", "OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1", "openai/gpt-4.1-mini"},
-	{"groq", "GROQ_API_KEY", "", "https://api.groq.com/openai/v1", "llama-3.3-70b-versatile"},
-	{"mistral", "MISTRAL_API_KEY", "", "https://api.mistral.ai/v1", "mistral-small-latest"},
-	{"together", "TOGETHER_API_KEY", "", "https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo"},
-	{"xai", "XAI_API_KEY", "", "https://api.x.ai/v1", "grok-3-mini"},
-	{"moonshot", "MOONSHOT_API_KEY", "", "https://api.moonshot.ai/v1", "kimi-k2-0711-preview"},
+	{"openai", "openai", "OPENAI_API_KEY", "OPENAI_BASE_URL", "https://api.openai.com/v1", "gpt-4.1-mini"},
+	{"anthropic", "anthropic", "ANTHROPIC_API_KEY", "", "https://api.anthropic.com/v1", "claude-sonnet-4-5"},
+	{"deepseek", "openai", "DEEPSEEK_API_KEY", "DEEPSEEK_BASE_URL", "https://api.deepseek.com/v1", "deepseek-chat"},
+	{"openrouter", "openai", "OPENROUTER_API_KEY", "", "https://openrouter.ai/api/v1", "openai/gpt-4.1-mini"},
+	{"groq", "openai", "GROQ_API_KEY", "", "https://api.groq.com/openai/v1", "llama-3.3-70b-versatile"},
+	{"mistral", "openai", "MISTRAL_API_KEY", "", "https://api.mistral.ai/v1", "mistral-small-latest"},
+	{"together", "openai", "TOGETHER_API_KEY", "", "https://api.together.xyz/v1", "meta-llama/Llama-3.3-70B-Instruct-Turbo"},
+	{"xai", "openai", "XAI_API_KEY", "", "https://api.x.ai/v1", "grok-3-mini"},
+	{"moonshot", "openai", "MOONSHOT_API_KEY", "", "https://api.moonshot.ai/v1", "kimi-k2-0711-preview"},
 }
 
 // composition is the file to run, or the text of the built-in one.
@@ -61,7 +62,7 @@ func (p *program) composition(flag string) (file string, text []byte, note strin
 			base = pr.address
 		}
 		text := fmt.Sprintf(`- id: %s
-  name: openai
+  name: %s
   config:
     baseURL: %q%s
 - id: llm-retry
@@ -69,8 +70,8 @@ func (p *program) composition(flag string) (file string, text []byte, note strin
 - id: agent-loop
   name: agent-loop
   config:
-    agents: [{id: main, provider: %[1]s, model: %[4]q}]
-`, pr.id, base, apiKey, pr.model)
+    agents: [{id: main, provider: %[1]s, model: %[5]q}]
+`, pr.id, pr.plugin, base, apiKey, pr.model)
 		return file, []byte(text), fmt.Sprintf("there is no %s here; using the built-in composition with %s and the model %s", configName, pr.id, pr.model), nil
 	}
 	var names []string
